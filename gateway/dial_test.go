@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -446,4 +447,98 @@ func TestCallOfAMemberThatBoots(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		p.want("3 timeout retryable=false")
 	})
+}
+
+// condition returns how the server of a client is, and what is closed when that changes.
+func (l *localClient) condition() (asker.Condition, <-chan struct{}) {
+	synctest.Wait()
+	return l.conn.(asker.Conditional).Condition()
+}
+
+// A client in this process learns how the server is without a message, and of each change.
+func TestDialTellsTheCondition(t *testing.T) {
+	is := func(t *testing.T, l *localClient, want asker.Condition) (changed <-chan struct{}) {
+		t.Helper()
+		got, changed := l.condition()
+		equal(t, "condition", got, want)
+		return changed
+	}
+	u := &server{capabilities: withLists, handle: lists(nil), dial: slow(8 * time.Second)}
+	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
+		l := dialLocal(t, g, nil)
+		l.send(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+		<-is(t, l, asker.Starting)
+		changed := is(t, l, asker.Up)
+		time.Sleep(time.Minute)
+		is(t, l, asker.Up)
+		l.close(g, jsonrpc.ErrClosed)
+		<-changed
+		is(t, l, asker.Gone)
+
+		l = dialLocal(t, g, nil)
+		l.send(initialize("0", "2025-11-25", `{"roots":{}}`))
+		is(t, l, asker.Known)
+		l.send(request("1", "tools/call"))
+		<-is(t, l, asker.Known)
+		is(t, l, asker.Up)
+		l.close(g, jsonrpc.ErrClosed)
+	})
+	inFakeTime(t, &server{dial: func(_ context.Context, n int) error {
+		time.Sleep(time.Second)
+		return failing(1)(nil, n)
+	}}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		l := dialLocal(t, g, nil)
+		for _, want := range []asker.Condition{asker.Starting, asker.Failed, asker.Starting} {
+			<-is(t, l, want)
+		}
+		is(t, l, asker.Up)
+		l.close(g, jsonrpc.ErrClosed)
+	})
+}
+
+// A client in this process is told of changed lists although the server does not promise that: a view promises it
+// always. Other clients are not told.
+func TestDialIsAlwaysToldOfChangedLists(t *testing.T) {
+	const changed = "notifications/tools/list_changed"
+	ofSession := func(s *serverSession, m *jsonrpc.Message) bool {
+		return lists(map[string]string{"tools/list": fmt.Sprintf(`{"of":%d}`, s.n)})(s, m)
+	}
+	shared := remembering()
+	shared.Sessions = gateway.SessionsShared
+	for name, test := range map[string]struct {
+		opts   gateway.Settings
+		change func(s *serverSession) // of the server, in the last session
+	}{
+		"the session differs from memory": {remembering(), func(*serverSession) {}},
+		"the session is lost":             {withHold, (*serverSession).die},
+		"a shared server says so, though it has not declared that": {shared, func(s *serverSession) {
+			s.say(`{"jsonrpc":"2.0","method":"` + changed + `"}`)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{capabilities: `{"tools":{}}`, handle: ofSession}
+			inFakeTime(t, u, test.opts, func(t *testing.T, g *gateway.Gateway) {
+				learned(t, g, u)
+				p, l := connect(t, g, plain), dialLocal(t, g, nil)
+				for _, m := range []string{initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"), request("2", "tools/call")} {
+					p.post(m)
+					l.send(m)
+					time.Sleep(time.Second)
+				}
+				test.change(u.session(t, u.starts()))
+				test.change(u.session(t, max(1, u.starts()-1)))
+				time.Sleep(time.Second)
+				p.want("0 *", "1 *", "2 *")
+				l.mu.Lock()
+				got := slices.DeleteFunc(slices.Clone(l.got), func(m string) bool { return !strings.HasPrefix(m, "for ") }) // no answers
+				l.mu.Unlock()
+				if want := `for "": ` + changed + " "; len(got) == 0 || slices.ContainsFunc(got, func(m string) bool { return m != want }) {
+					t.Errorf("the client in this process was told %q, want %q", got, want)
+				}
+				p.c.Close(connstate.ClosedClient)
+				synctest.Wait()
+				l.close(g, jsonrpc.ErrClosed)
+			})
+		})
+	}
 }

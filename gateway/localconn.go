@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -48,6 +49,7 @@ type localConn struct {
 var (
 	_ jsonrpc.Relay     = (*localConn)(nil)
 	_ jsonrpc.Stateless = (*localConn)(nil)
+	_ asker.Conditional = (*localConn)(nil)
 )
 
 // newLocalConn gives an open connection its bridge and its client.
@@ -167,6 +169,11 @@ func (l *localConn) Recv() ([]byte, error) {
 
 // Stateless reports whether the server is one of MCP 2026-07-28.
 func (l *localConn) Stateless() bool { return l.bridge.Stateless() }
+
+// Condition returns how it is with the server, and a channel that is closed when that changes.
+func (l *localConn) Condition() (is asker.Condition, changed <-chan struct{}) {
+	return l.bridge.Condition()
+}
 
 // Close ends the connection, and drops what the client has not read.
 func (l *localConn) Close() error {

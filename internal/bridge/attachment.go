@@ -138,8 +138,7 @@ func (a *attachment) mayWait() bool { return !a.shares() && !a.session.Relays() 
 // until the session is in use. It drops list_changed of a shared session whose server has
 // not declared it.
 func (a *attachment) Deliver(method string, related jsonrpc.ID, message []byte) {
-	if kind, isList := mcp.ChangedList(method); isList && a.shares() &&
-		!a.session.Result().Advertises(kind, "listChanged") {
+	if kind, isList := mcp.ChangedList(method); isList && a.shares() && !a.isTold(a.session.Result(), kind) {
 		a.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -38,6 +39,9 @@ func New(c *connstate.Connection, opts *Options) *Bridge {
 // Stateless reports whether the server of the current session, or the remembered one, is one of MCP
 // 2026-07-28.
 func (b *Bridge) Stateless() bool { return b.life.isStateless() }
+
+// Condition returns how it is with the server, and a channel that is closed when that changes.
+func (b *Bridge) Condition() (is asker.Condition, changed <-chan struct{}) { return b.life.condition() }
 
 // Receive handles a message of the client. It runs inside the POST and does not
 // block.

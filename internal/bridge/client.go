@@ -123,11 +123,20 @@ func (c *client) autoID() jsonrpc.ID {
 	return jsonrpc.ID(strconv.Quote("auto-initialize-" + c.c.ID()))
 }
 
+// isTold reports whether a client that was promised a result is told when a list of that kind changes. A view promises
+// that always, so a client in this process is told although the server has not promised it.
+func (c *client) isTold(promised *handshake.Result, kind string) bool {
+	if c.c.Client().Transport == connstate.TransportInProcess {
+		return promised.Advertises(kind)
+	}
+	return promised.Advertises(kind, "listChanged")
+}
+
 // notifyListsChanged tells the client of the lists that have changed, as far as it was promised to be told. It
 // does not wait.
 func (c *client) notifyListsChanged(promised *handshake.Result, changed func(kind string) bool) {
 	for _, kind := range remember.Kinds() {
-		if changed(kind) && promised.Advertises(kind, "listChanged") {
+		if changed(kind) && c.isTold(promised, kind) {
 			c.c.SendNow("", jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
 		}
 	}

@@ -43,6 +43,9 @@ func (l *sessionLife) moveFrom(event life.Event, answers *remember.Answers) {
 	}
 	s := step{event, l.state, answers, l.changed, l.session}
 	l.state = next
+	if next.Condition() != s.before.Condition() {
+		l.tellCondition()
+	}
 	if next.Phase != s.before.Phase {
 		l.leavePhase()
 	}

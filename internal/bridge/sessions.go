@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/bridge/internal/life"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -31,6 +32,8 @@ type sessionLife struct {
 
 	mu    sync.Mutex // guards what follows; taken before the lock of the connection
 	state life.State
+	// conditionChanged is closed when the condition changes; nil if nobody waits for that.
+	conditionChanged chan struct{}
 
 	// These are the sources of events now. Events of earlier ones are dropped.
 	supplier *handshake.Supplier
@@ -221,6 +224,24 @@ func (l *sessionLife) phase() life.Phase {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.Phase
+}
+
+// condition returns how it is with the server, and a channel that is closed when that changes.
+func (l *sessionLife) condition() (is asker.Condition, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conditionChanged == nil {
+		l.conditionChanged = make(chan struct{})
+	}
+	return l.state.Condition(), l.conditionChanged
+}
+
+// tellCondition tells those who wait that the condition has changed, with mu held.
+func (l *sessionLife) tellCondition() {
+	if l.conditionChanged != nil {
+		close(l.conditionChanged)
+		l.conditionChanged = nil
+	}
 }
 
 // onMemory reports whether memory answers the client, and no session is there.

@@ -1,6 +1,9 @@
 package life
 
-import "github.com/mcp-sse/mcp-sse/connstate"
+import (
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
+)
 
 // Told is what the client knows of the server, by whomever it was told.
 type Told string
@@ -163,6 +166,23 @@ func (s State) AnswersLists() bool {
 		return false
 	}
 	return s.Told == ToldNearest || s.Told == ToldLists
+}
+
+// Condition returns how it is with the server.
+func (s State) Condition() asker.Condition {
+	switch {
+	case s.Phase.ends():
+		return asker.Gone
+	case s.Phase.sessionTakesRequests():
+		return asker.Up
+	case s.AnswersLists():
+		return asker.Known
+	case s.Phase == Waking:
+		return asker.Starting
+	case s.Phase == Pausing, s.Phase == Refusing, s.Phase == GivenUp:
+		return asker.Failed
+	}
+	return asker.Asking
 }
 
 // Verdict is what becomes of a message that nothing has answered.

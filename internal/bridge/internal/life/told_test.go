@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 )
 
 // An action that tells the client something is not due if the client knows nothing else.
@@ -118,5 +119,42 @@ func TestShownIsAStateOfAConnection(t *testing.T) {
 	}
 	if count != len(phases) {
 		t.Errorf("%d phases are shown, want %d", count, len(phases))
+	}
+}
+
+// The condition of each phase, without and with lists that memory answers.
+func TestConditionOfEachPhase(t *testing.T) {
+	type conditions struct{ without, with asker.Condition }
+	rows := map[Phase]conditions{
+		Recalling:    {asker.Asking, asker.Known},
+		RecallingNow: {asker.Asking, asker.Known},
+		Asleep:       {asker.Asking, asker.Known}, // nothing but lists of memory leads there
+		Waking:       {asker.Starting, asker.Known},
+		Preparing:    {asker.Up, asker.Up},
+		Opening:      {asker.Up, asker.Up},
+		Fresh:        {asker.Up, asker.Up},
+		Awake:        {asker.Up, asker.Up},
+		Pausing:      {asker.Failed, asker.Known},
+		Refusing:     {asker.Failed, asker.Known},
+		GivenUp:      {asker.Failed, asker.Known},
+		Finishing:    {asker.Gone, asker.Gone},
+		Drained:      {asker.Gone, asker.Gone},
+		Dismissed:    {asker.Gone, asker.Gone},
+		Closed:       {asker.Gone, asker.Gone},
+	}
+	for _, phase := range phases {
+		want, has := rows[phase]
+		if !has {
+			t.Errorf("%s has no row", phase)
+		}
+		for _, told := range tolds {
+			condition := want.without
+			if told == ToldLists || told == ToldNearest {
+				condition = want.with
+			}
+			if got := (State{Phase: phase, Told: told}).Condition(); got != condition {
+				t.Errorf("%s, told %s: the condition is %s, want %s", phase, told, got, condition)
+			}
+		}
 	}
 }
