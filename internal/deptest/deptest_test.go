@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/clusterwords", "internal/asker"},
 	{"internal/wire", "internal/mcp", "internal/pages", "internal/upstream/implementation", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember", "internal/selection"},
-	{"connstate", "internal/multiplex/sharing"},
+	{"connstate", "internal/multiplex/sharing", "internal/merge"},
 	{"internal/upstream/exchange", "internal/upstream/inprocess"},
 	{"internal/upstream/streamable", "internal/upstream/statelessserver", "internal/upstream/httpsse"},
 	{"internal/upstream/remote", "internal/upstream/stdio"},

@@ -1,0 +1,98 @@
+package merge
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"unicode/utf8"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
+)
+
+// Kind is a kind of list.
+type Kind uint8
+
+// The kinds of lists.
+const (
+	Tools Kind = iota
+	Prompts
+	Resources
+	Templates
+	Kinds // how many there are
+)
+
+// kinds has the words of MCP for each kind.
+var kinds = [Kinds]struct {
+	method, member string
+	rules          selection.Kind
+}{
+	Tools:     {mcp.MethodListTools, "tools", selection.Tools},
+	Prompts:   {mcp.MethodListPrompts, "prompts", selection.Prompts},
+	Resources: {mcp.MethodListResources, "resources", selection.Resources},
+	Templates: {mcp.MethodListTemplates, "resourceTemplates", selection.Resources},
+}
+
+// Method returns the method that lists things of the kind.
+func (k Kind) Method() string { return kinds[k].method }
+
+// Member returns the member of a result of that method that has the entries.
+func (k Kind) Member() string { return kinds[k].member }
+
+// KindOf returns the kind that a method lists. It reports false for any other method.
+func KindOf(method string) (k Kind, ok bool) {
+	for k := range Kinds {
+		if kinds[k].method == method {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// List is a complete list of one server, read once for all sessions that got the same bytes.
+type List struct {
+	raw     []json.RawMessage
+	entries []entry
+}
+
+// entry is what matters of an entry of a list.
+type entry struct {
+	name        string         // or the URI, or the template; empty: none
+	description int            // its characters
+	app         string         // the URI of the app of a tool; empty: none
+	matches     *regexp.Regexp // of a template; nil: nothing
+}
+
+// NewList returns the list that has these entries, in their order. They must be valid JSON, and must not change.
+func NewList(kind Kind, entries []json.RawMessage) *List {
+	l := &List{entries, make([]entry, len(entries))}
+	for i, raw := range entries {
+		e := &l.entries[i]
+		e.name = selection.NameOf(kinds[kind].rules, raw)
+		switch kind {
+		case Tools:
+			text, _ := rawjson.MemberText(raw, "description")
+			e.description = utf8.RuneCountInString(text)
+			e.app = appOf(raw)
+		case Templates:
+			e.matches = compileTemplate(e.name)
+		}
+	}
+	return l
+}
+
+// Len returns how many entries there are.
+func (l *List) Len() int { return len(l.raw) }
+
+// appOf returns the URI of the app that shows the results of a tool (MCP Apps, and its older form).
+func appOf(tool json.RawMessage) string {
+	if !bytes.Contains(tool, []byte("resourceUri")) {
+		return ""
+	}
+	if uri, ok := rawjson.MemberText(tool, "_meta", "ui", "resourceUri"); ok {
+		return uri
+	}
+	uri, _ := rawjson.MemberText(tool, "_meta", "ui/resourceUri")
+	return uri
+}
