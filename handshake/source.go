@@ -58,7 +58,17 @@ type source struct {
 
 	// started says that Supplier.Start has been called.
 	started atomic.Bool
-	// life ends with Close and Retire, by end, and ready with Drain and Retire, by unready. Retire closes replaced.
+	// Close and Retire end life. Drain and Retire end ready. Retire also closes replaced. The contexts serving and closed
+	// are those of the succession. In each condition of a source these are done:
+	//
+	//	condition  since                started  serving  ready  closed  life  replaced
+	//	new        newSource            no
+	//	serving    Supplier.Start       yes
+	//	draining   Drain                either   done     done
+	//	closed     Close, after Drain   either   done     done   done    done
+	//	retired    Supplier.Retire      either            done           done  done
+	//
+	// A drain and its end come to a retired source as well, with those of its successor.
 	life, ready  context.Context
 	end, unready context.CancelFunc
 	replaced     chan struct{}
@@ -72,9 +82,9 @@ type observer interface {
 	sessionEnded()
 	// memoryHasNews says that something else or more is remembered of the server now.
 	memoryHasNews()
-	// memoryDiffers says that a session has shown something else than what is remembered for clients like its own,
-	// after it had heard from that one. A session without a client, with these params, shows what holds for all. who is
-	// a remember.Principal.
+	// memoryDiffers says that a session's answers differ from what is remembered for clients like its own, but its
+	// client may be the reason: the session had its messages before. A session without a client, with these params,
+	// shows what holds for all. who is a remember.Principal.
 	memoryDiffers(of remember.Client, params json.RawMessage, who string)
 }
 
