@@ -105,9 +105,9 @@ func (r *renewal) LearnInBackground(params json.RawMessage, who string) <-chan s
 	return over
 }
 
-// LearnInTurn has the server say to clients with these params what it says, unless that was learned at a time or later,
-// and waits until it is known, or cannot be known now. Starts for other clients end before: one runs at a time. It does
-// nothing once isWanted reports false.
+// LearnInTurn learns what the server says to clients with these params, unless memory has learned it since at. It waits
+// until that is known, or cannot be known now. Starts for other clients end before: one runs at a time. It does nothing
+// once isWanted reports false.
 func (r *renewal) LearnInTurn(at time.Time, params json.RawMessage, who string, isWanted func() bool) {
 	for isWanted() {
 		how, over := r.learnUnlessSince(at, params, who)

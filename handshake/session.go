@@ -110,8 +110,8 @@ func (s *Session) tellUsers(what func(User)) {
 
 // look is what a session says of itself: the result of its initialize, and its lists. It begins
 //
-//   - before the first message of a client that has rested passes: then the server has named its answers
-//     in an earlier session;
+//   - before the first message, if the client has rested: an earlier session has shown that the server names
+//     its answers;
 //   - else once the server has answered a client under the id of the request: an answer that names
 //     nothing could not be told from one to the look. So what such servers say is not remembered.
 type look struct {

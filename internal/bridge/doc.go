@@ -8,7 +8,7 @@
 //	messages.go      what becomes of a message
 //	life.go          the moves: what follows from an event is the table in internal/life; when a session is idle
 //	 ├─ actions.go      what a move does with the server, its sessions and failures
-//	 ├─ told.go         what the client is told without a session, and when that was otherwise
+//	 ├─ told.go         what the client is told without a session, and the correction when a session says otherwise
 //	 ├─ recall.go       which event the answer of memory is
 //	 ├─ initializes.go  the client's own initialize
 //	 └─ refusal.go      why a message is refused

@@ -268,7 +268,7 @@ func (s *start) refusesClient() bool {
 	return s.sent == sentOwn && s.failure.Refusal != nil && s.opts.autoInitializes()
 }
 
-// isLate reports whether the initialization timeout was over while the start was under way, not yet being ended.
+// isLate reports whether the initialization timeout was over before the start had ended, or was cancelled.
 func (s *start) isLate() bool { return s.late == nil }
 
 // reportCancelled counts a start that was ended. One that took too long for the client is a

@@ -173,7 +173,7 @@ func (h *Handler) open(q *request, ctx context.Context, opened sessionState) (*s
 }
 
 // enter returns the session of a connection, and counts the request in it: the caller must
-// call leave. It returns nil if c is nil, of another transport, or about to end.
+// call releaseRequest. It returns nil if c is nil, of another transport, or about to end.
 func (h *Handler) enter(c *connstate.Connection) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()

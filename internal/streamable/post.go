@@ -158,7 +158,7 @@ func noSession(id jsonrpc.ID, message string) *httpcheck.Refusal {
 }
 
 // sessionOf returns the session of a POST, or a new one if it opens one; the caller must
-// call leave. Without both, another replica has answered the POST.
+// call releaseRequest. Without both, another replica has answered the POST.
 func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool, refusal *httpcheck.Refusal) {
 	if p.id == "" {
 		opener := openedByInitialize

@@ -11,13 +11,13 @@ import (
 )
 
 // stream is what goes out for one POST, or for the session itself. It is undecided until
-// begin: if its answers come first and at once, they are the response, as JSON. Otherwise
+// beginEvents: if its answers come first and at once, they are the response, as JSON. Otherwise
 // it is a stream of numbered events, which the client can resume. Its session's mu guards
 // it.
 type stream struct {
 	session *session
 	number  int64
-	// state is moved by begin and end alone.
+	// state is moved by beginEvents and markEnd alone.
 	state streamState
 	// open counts the requests of the POST without an answer.
 	open int
@@ -39,7 +39,7 @@ type stream struct {
 	// taken, or that the client has.
 	count, read int64
 
-	// queue are the events for the response, of which begin sets the numbers. bytes are theirs.
+	// queue are the events for the response, of which beginEvents sets the numbers. bytes are theirs.
 	queue []event
 	bytes int
 	// behind says that the events after read are in the store, and not in queue.
@@ -54,11 +54,11 @@ type stream struct {
 // streamState says whether a stream is JSON or events, and whether more follows. The stream of a POST begins as
 // undecided or jsonAlone, a session's own as eventsOpen.
 //
-//	state        the response is                              begin       end
-//	undecided    not decided: JSON or events                  eventsOpen  jsonEnded
-//	jsonAlone    JSON, once all answers are there                         jsonEnded
+//	state        the response is                              beginEvents  markEnd
+//	undecided    not decided: JSON or events                  eventsOpen   jsonEnded
+//	jsonAlone    JSON, once all answers are there                          jsonEnded
 //	jsonEnded    JSON: the answers that are queued
-//	eventsOpen   events, and more may follow                              eventsEnded
+//	eventsOpen   events, and more may follow                               eventsEnded
 //	eventsEnded  events: those that are queued or stored
 //
 // Where a cell is empty, the state stays.
