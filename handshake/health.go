@@ -18,8 +18,8 @@ type record struct {
 	probe   *probe    // nil: none runs
 	probed  time.Time // when the last probe ended
 	health  Health    // but for Draining, Failing, Initialized and Known
-	// unsteadyUntil is set while the last failure is the loss of a session soon after its start, else zero. Health shows
-	// the server as failing until then.
+	// unsteadyUntil is set while the last failure is the loss of a session soon after its start, else zero. Health
+	// shows the server as failing until then.
 	unsteadyUntil time.Time
 }
 

@@ -21,8 +21,8 @@ type shared struct {
 	starting *attempt
 	notYet   time.Time        // a start waits until then
 	pauses   *backoff.Backoff // between starts that fail; reset when a session proves itself
-	// afterLoss says that the next start follows a loss: the last session ended, and not for want of clients. startLocked
-	// sets it with each session, and checkLocked takes it back.
+	// afterLoss says that the next start follows a loss: the last session ended, and not for want of clients.
+	// startLocked sets it with each session, and checkLocked takes it back.
 	afterLoss bool
 }
 

@@ -58,8 +58,8 @@ type source struct {
 
 	// started says that Supplier.Start has been called.
 	started atomic.Bool
-	// Close and Retire end life. Drain and Retire end ready. Retire also closes replaced. The contexts serving and closed
-	// are those of the succession. In each condition of a source these are done:
+	// Close and Retire end life. Drain and Retire end ready. Retire also closes replaced. The contexts serving and
+	// closed are those of the succession. In each condition of a source these are done:
 	//
 	//	condition  since                started  serving  ready  closed  life  replaced
 	//	new        newSource            no

@@ -36,8 +36,8 @@ type Client interface {
 type Loss uint8
 
 const (
-	// MustFail: it gets an error. The server may have it, and repeating it may change something there; or its client has
-	// cancelled it; or its message is too long to be kept.
+	// MustFail: it gets an error. The server may have it, and repeating it may change something there; or its client
+	// has cancelled it; or its message was not kept, because it is long or many are kept.
 	MustFail Loss = iota
 	// MayRepeat: another session may get it, and it has its Message again. It was not sent, or repeating it changes
 	// nothing.

@@ -19,8 +19,8 @@ const (
 	ToldNearest Told = "nearest"
 	// ToldLists: lists that hold. They are remembered for its kind, or its own session has said them.
 	ToldLists Told = "lists"
-	// ToldOutdated: lists that may not hold any more, and it is told so as soon as there is a session. They are kept for
-	// the comparison alone: until then nobody gets them.
+	// ToldOutdated: lists that may not hold any more, and it is told so as soon as there is a session. They are kept
+	// for the comparison alone: until then nobody gets them.
 	ToldOutdated Told = "outdated"
 	// ToldUncertain: as ToldOutdated, but nobody knows which lists it has. Its session was lost, replaced or has said
 	// that lists have changed, before the lists were read.
