@@ -2,8 +2,8 @@
 // serves in this process on behalf of the gateway's client, as the members of a view do.
 //
 // The gateway adds an [Asker] to the context of each Dial that a client has caused, and not to the others: of warm
-// servers, of shared sessions and of probes. The connection that such a server gets for a client from another gateway is
-// a [Conditional]: it tells without a message how the server behind it is.
+// servers, of shared sessions and of probes. A connection that such a server has of another gateway is a [Conditional]:
+// it tells without a message how the server behind it is.
 package asker
 
 import (
