@@ -50,7 +50,7 @@ func (c Client) Losses(o Offer) (losses []string) {
 		say("it cuts a description at %d characters, as that of %s: let it begin with what matters",
 			c.Description, some(names))
 	}
-	isTooLong := func(t Tool) bool { return c.NameLength > 0 && length(c.front(o.Name)+t.Name) > c.NameLength }
+	isTooLong := func(t Tool) bool { return c.NameLength > 0 && length(c.InFront(o.Name)+t.Name) > c.NameLength }
 	if names := o.names(isTooLong); len(names) > 0 {
 		does := "what it does with them is unknown"
 		if c.LongNames != "" {
@@ -58,7 +58,7 @@ func (c Client) Losses(o Offer) (losses []string) {
 		}
 		say("it takes names of %d characters with %q in front, and longer are %s: %s; "+
 			"a shorter name of the server in its configuration makes room",
-			c.NameLength, c.front(o.Name), some(names), does)
+			c.NameLength, c.InFront(o.Name), some(names), does)
 	}
 	if names := o.names(func(t Tool) bool { return t.hasAny(c.Keywords) }); len(names) > 0 {
 		say("it does not take %s at the top of a schema, as in that of %s: it %s%s",
@@ -123,17 +123,17 @@ func Drops(server string, tools, characters, longest int) (clients []string) {
 			clients = append(clients,
 				fmt.Sprintf("%s: %d characters of descriptions over all servers", c.Title, c.Descriptions))
 		}
-		if c.LongNames == dropsTools && length(c.front(server))+longest > c.NameLength {
+		if c.LongNames == dropsTools && length(c.InFront(server))+longest > c.NameLength {
 			clients = append(clients,
-				fmt.Sprintf("%s: names of %d characters with %q in front", c.Title, c.NameLength, c.front(server)))
+				fmt.Sprintf("%s: names of %d characters with %q in front", c.Title, c.NameLength, c.InFront(server)))
 		}
 	}
 	return clients
 }
 
-// front returns what the client puts in front of the names of a server's tools. One of which that is not
+// InFront returns what the client puts in front of the names of a server's tools. One of which that is not
 // known needs one character at least to separate the two names.
-func (c Client) front(server string) string {
+func (c Client) InFront(server string) string {
 	return strings.Replace(cmp.Or(c.Front, "%s_"), "%s", server, 1)
 }
 

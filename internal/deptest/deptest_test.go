@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"internal/upstream/exchange", "internal/upstream/inprocess"},
 	{"internal/upstream/streamable", "internal/upstream/statelessserver", "internal/upstream/httpsse"},
 	{"internal/upstream/remote", "internal/upstream/stdio"},
-	{"internal/multiplex", "upstream", "internal/bridge/internal/life"},
+	{"internal/multiplex", "upstream", "compose", "internal/bridge/internal/life"},
 	{"internal/httpanswer", "handshake"},
 	{"internal/httpcheck"},
 	{"auth/oauth"},

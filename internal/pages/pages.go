@@ -41,36 +41,65 @@ func Next(result json.RawMessage) json.RawMessage {
 	return cursor
 }
 
+// Reader takes the pages of a list one by one, where a goroutine that waits for them would be one too many. The caller
+// sends a request with [Reader.Params], and gives the result to [Reader.Take], until that returns the last page or an
+// error.
+type Reader struct {
+	most, taken int
+	cursor      string
+	seen        map[[sha256.Size]byte]bool // the cursors: they may be long
+}
+
+// NewReader returns a Reader that takes at most so many pages.
+func NewReader(most int) *Reader {
+	return &Reader{most: most, seen: make(map[[sha256.Size]byte]bool)}
+}
+
+// Params returns the params of the next request; nil for the first page.
+func (r *Reader) Params() json.RawMessage { return Page{Cursor: r.cursor}.Params() }
+
+// Take returns the page that has this result. The error is an [Endless], and says that there is no next page although
+// the server names one. The page can be used even then.
+func (r *Reader) Take(result json.RawMessage) (Page, error) {
+	next := Next(result)
+	page := Page{r.cursor, result, next == nil}
+	if next == nil {
+		return page, nil
+	}
+	r.taken++
+	hash := sha256.Sum256(next)
+	switch {
+	case string(next) == r.cursor:
+		return page, again("each page", next)
+	case r.seen[hash]:
+		return page, again("several pages", next)
+	case r.taken == r.most:
+		return page, Endless(fmt.Sprintf("there are over %d pages", r.most))
+	}
+	r.seen[hash] = true
+	r.cursor = string(next)
+	return page, nil
+}
+
 // Read returns the pages of a list, at most most. ask sends a request with params, nil for the first page, to
 // the server, and returns the result. After an error, which is that of ask or an [Endless], there are no more pages.
 func Read(most int, ask func(params json.RawMessage) (result json.RawMessage, err error)) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
-		cursor := ""
-		seen := make(map[[sha256.Size]byte]bool) // the cursors: they may be long
-		for n := 1; ; n++ {
-			result, err := ask(Page{Cursor: cursor}.Params())
+		r := NewReader(most)
+		for {
+			result, err := ask(r.Params())
 			if err != nil {
 				yield(Page{}, err)
 				return
 			}
-			next := Next(result)
-			if !yield(Page{cursor, result, next == nil}, nil) || next == nil {
+			page, endless := r.Take(result)
+			if !yield(page, nil) || page.Last {
 				return
 			}
-			hash := sha256.Sum256(next)
-			switch {
-			case string(next) == cursor:
-				yield(Page{}, again("each page", next))
-				return
-			case seen[hash]:
-				yield(Page{}, again("several pages", next))
-				return
-			case n == most:
-				yield(Page{}, Endless(fmt.Sprintf("there are over %d pages", most)))
+			if endless != nil {
+				yield(Page{}, endless)
 				return
 			}
-			seen[hash] = true
-			cursor = string(next)
 		}
 	}
 }

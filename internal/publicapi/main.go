@@ -21,7 +21,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 
 // promised are the packages that docs/library.md promises.
 var promised = []string{
-	"auth", "auth/oauth", "auth/oauthclient", "cluster", "gateway", "gosdk", "jsonrpc", "mcpgo", "upstream",
+	"auth", "auth/oauth", "auth/oauthclient", "cluster", "compose", "gateway", "gosdk", "jsonrpc", "mcpgo", "upstream",
 }
 
 // listing is the committed listing, below the root of the module.

@@ -1,0 +1,109 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// A View is an upstream that brings several servers together. It is safe for concurrent use. Its gateway serves it
+// as any other server.
+type View struct {
+	mu       sync.Mutex // guards what follows; taken before session.mu
+	setup    *setup
+	sessions map[*session]bool
+
+	cache cache
+	known known
+}
+
+var _ jsonrpc.Dialer = (*View)(nil)
+
+// New returns a view of members, in their order. The error names everything that is wrong.
+func New(members []Member, opts Options) (*View, error) {
+	setup, err := newSetup(members, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &View{
+		setup: setup, sessions: make(map[*session]bool),
+		cache: cache{lists: make(map[listKey]*merge.List)},
+		known: known{late: make(map[string]bool), failing: make(map[string]map[*link]bool)},
+	}, nil
+}
+
+// Dial opens a session of one client. It does not wait, and opens no member: initialize does.
+func (v *View) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := &session{
+		view: v, ctx: context.WithoutCancel(ctx), setup: v.setup,
+		own: make(map[jsonrpc.ID]ownRequest), open: make(map[int64]*conn), asked: make(map[jsonrpc.ID]asked),
+		waiting: make(map[int64]*waiter),
+	}
+	for _, m := range s.setup.members {
+		s.links = append(s.links, &link{s: s, m: m})
+	}
+	v.sessions[s] = true
+	return s, nil
+}
+
+// forget removes a session that is over.
+func (v *View) forget(s *session) {
+	v.mu.Lock()
+	delete(v.sessions, s)
+	v.mu.Unlock()
+	v.known.forget(s)
+}
+
+// Ready returns nil if a member is ready, by the Ready of its Upstream; else why the last one is not. A member whose
+// Upstream has none counts as ready.
+func (v *View) Ready(ctx context.Context) error {
+	v.mu.Lock()
+	members := v.setup.members
+	v.mu.Unlock()
+	var why error
+	for _, m := range members {
+		r, ok := m.Upstream.(interface {
+			Ready(ctx context.Context) error
+		})
+		if !ok {
+			return nil
+		}
+		err := r.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		why = errors.Join(why, err)
+	}
+	return why
+}
+
+// Origin says where a tool comes from.
+type Origin struct{ Final, Member, Own string }
+
+// Origin returns the member that has a tool, by any name that a call may use, with its own name there. It goes by the
+// newest lists that any client has got.
+func (v *View) Origin(tool string) (o Origin, ok bool) {
+	r := v.cache.newest()
+	if r == nil {
+		return Origin{}, false
+	}
+	final := tool
+	if bare := r.Bare(merge.Tools, tool); len(bare) == 1 {
+		if _, isFinal := r.Named(merge.Tools, tool); !isFinal {
+			final = bare[0]
+		}
+	}
+	from, ok := r.Named(merge.Tools, final)
+	if !ok {
+		return Origin{}, false
+	}
+	return Origin{final, from.Member, from.Own}, true
+}

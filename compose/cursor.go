@@ -1,0 +1,58 @@
+package compose
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+)
+
+// maxPage bounds a page of a list, in bytes. A larger entry is a page alone.
+const maxPage = 1 << 20
+
+// result is a merge.Result as clients get it. It is immutable; sessions with the same lists share it.
+type result struct {
+	*merge.Result
+	generation int64 // no two results of a view have the same
+	pages      [merge.Kinds]func() []json.RawMessage
+}
+
+func newResult(merged *merge.Result, generation int64) *result {
+	r := &result{Result: merged, generation: generation}
+	for kind := range merge.Kinds {
+		r.pages[kind] = sync.OnceValue(func() []json.RawMessage { return r.split(kind) })
+	}
+	return r
+}
+
+// split returns the pages of a list; one at least. Each names the next one by GENERATION.INDEX.
+func (r *result) split(kind merge.Kind) (pages []json.RawMessage) {
+	head := `{"` + kind.Member() + `":[`
+	page := json.RawMessage(head)
+	for _, e := range r.Lists[kind] {
+		switch {
+		case len(page) == len(head):
+		case len(page)+len(e.Raw) > maxPage:
+			next := strconv.FormatInt(r.generation, 10) + "." + strconv.Itoa(len(pages)+1)
+			pages = append(pages, append(page, `],"nextCursor":"`+next+`"}`...))
+			page = json.RawMessage(head)
+		default:
+			page = append(page, ',')
+		}
+		page = append(page, e.Raw...)
+	}
+	return append(pages, append(page, `]}`...))
+}
+
+// parseCursor returns the generation and the index of a cursor that split has made.
+func parseCursor(cursor string) (generation int64, index int, ok bool) {
+	first, second, _ := strings.Cut(cursor, ".")
+	generation, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return 0, 0, false
+	}
+	index, err = strconv.Atoi(second)
+	return generation, index, err == nil && index > 0
+}

@@ -1,0 +1,115 @@
+package compose
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+)
+
+// The bounds of instructions, in bytes: of one member, and together.
+const (
+	maxInstructions    = 2 << 10
+	maxAllInstructions = 8 << 10
+)
+
+// said is what a member has answered to initialize.
+type said struct {
+	member string
+	result json.RawMessage // nil: nothing yet
+}
+
+// declare returns the answer of a view to initialize, out of what its members have answered, in their order. What may
+// yet come from a member of which nothing is known is declared, because a client asks for nothing else.
+func declare(opts Options, several bool, requested string, all []said) json.RawMessage {
+	version := mcp.VersionNewest
+	if mcp.HasInitialize(requested) {
+		version = requested
+	}
+	info := map[string]string{"name": opts.Name, "version": buildinfo.Read().Version}
+	if opts.Title != "" {
+		info["title"] = opts.Title
+	}
+	answer := map[string]any{"protocolVersion": version, "serverInfo": info, "capabilities": capabilities(all)}
+	if text := instructions(several, all); text != "" {
+		answer["instructions"] = text
+	}
+	encoded, _ := json.Marshal(answer) // all of it has a JSON form
+	return encoded
+}
+
+// capabilities joins those of the members.
+func capabilities(all []said) map[string]any {
+	perhaps := func(names ...string) bool {
+		for _, one := range all {
+			if one.result == nil || mcp.Declares(one.result, append([]string{"capabilities"}, names...)...) {
+				return true
+			}
+		}
+		return false
+	}
+	joined := make(map[string]any)
+	for _, kind := range []string{"tools", "prompts", "resources"} {
+		if perhaps(kind) {
+			joined[kind] = map[string]bool{"listChanged": true}
+		}
+	}
+	if perhaps("resources", "subscribe") {
+		joined["resources"] = map[string]bool{"listChanged": true, "subscribe": true}
+	}
+	for _, name := range []string{"completions", "logging"} {
+		if perhaps(name) {
+			joined[name] = struct{}{}
+		}
+	}
+	for _, name := range []string{"tasks", "extensions", "experimental"} {
+		if first := firstOf(all, name); len(first) > 0 {
+			joined[name] = first
+		}
+	}
+	return joined
+}
+
+// firstOf joins the members of a capability. Of two with one name the first counts.
+func firstOf(all []said, capability string) map[string]json.RawMessage {
+	joined := make(map[string]json.RawMessage)
+	for _, one := range all {
+		value, ok := rawjson.Member(one.result, "capabilities", capability)
+		if !ok {
+			continue
+		}
+		var members map[string]json.RawMessage
+		_ = json.Unmarshal(value, &members) // anything but an object has no members
+		for name, value := range members {
+			if _, has := joined[name]; !has {
+				joined[name] = value
+			}
+		}
+	}
+	return joined
+}
+
+// instructions joins those of the members, each under its name. Those of a view of one stay as they are.
+func instructions(several bool, all []said) string {
+	var b strings.Builder
+	for _, one := range all {
+		text, _ := rawjson.MemberText(one.result, "instructions")
+		switch {
+		case !several:
+			return text
+		case text == "":
+			continue
+		}
+		part := "# " + one.member + "\n\n" + strings.ToValidUTF8(text[:min(maxInstructions, len(text))], "")
+		if b.Len() > 0 {
+			part = "\n\n" + part
+		}
+		if b.Len()+len(part) > maxAllInstructions {
+			break
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}

@@ -1,0 +1,152 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// SendRequest takes a request of the client. It is answered by the view, or goes to a member under the same number. It
+// fails with jsonrpc.ErrBusy if the member takes no more, and if the session is over.
+func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
+	r := request{m, number}
+	s.mu.Lock()
+	if s.err != nil {
+		defer s.mu.Unlock()
+		return s.err
+	}
+	if row := routes[m.Method]; row.answer != nil {
+		defer s.unlock()
+		row.answer(s, r)
+		return nil
+	}
+	to, fault, wait := s.route(r)
+	switch {
+	case fault != nil && wait:
+		s.wait(&waiter{request: r, call: true})
+	case fault != nil:
+		s.refuse(number, fault)
+	case to.link.conn == nil:
+		s.refuse(number, to.link.unavailable())
+	default:
+		return s.send(r, to) // which gives up mu
+	}
+	s.unlock()
+	return nil
+}
+
+// send sends a request to its member, in the goroutine of the client. It is called with mu held, and gives it up.
+func (s *session) send(r request, to destination) error {
+	c := to.link.conn
+	m, err := addressed(r.m, to.own)
+	if err != nil {
+		s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", err))
+		s.unlock()
+		return nil
+	}
+	s.open[r.number] = c
+	to.link.used = true
+	s.unlock()
+	err = c.sendRequest(m, r.number)
+	if err == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.unlock()
+	if s.open[r.number] != c { // it is answered
+		return nil
+	}
+	delete(s.open, r.number)
+	if errors.Is(err, jsonrpc.ErrBusy) {
+		return err
+	}
+	s.refuse(r.number, sessionLost(to.link.m, true))
+	return nil
+}
+
+// sendRequest sends a request under its number.
+func (c *conn) sendRequest(m *jsonrpc.Message, number int64) error {
+	if c.local != nil {
+		return c.local.SendRequest(m, number)
+	}
+	return c.Send(m.Renumbered(jsonrpc.NumberID(number)))
+}
+
+// forward routes a request that has waited. It is sent later, and answered if that fails.
+func (s *session) forward(r request) {
+	to, fault, _ := s.route(r)
+	switch {
+	case fault != nil:
+		s.refuse(r.number, fault)
+	case to.link.conn == nil:
+		s.refuse(r.number, to.link.unavailable())
+	default:
+		s.later(func() {
+			s.mu.Lock()
+			if s.err != nil || to.link.conn == nil {
+				s.refuse(r.number, to.link.unavailable())
+				s.unlock()
+				return
+			}
+			if err := s.send(r, to); err != nil {
+				s.mu.Lock()
+				busy := fmt.Sprintf("%s does not read, and too much waits for it", to.link.m.Name)
+				s.refuse(r.number, jsonrpc.ReasonError(busy, "server_busy", true))
+				s.unlock()
+			}
+		})
+	}
+}
+
+// Send takes a notification of the client, or its answer to a question.
+func (s *session) Send(msg []byte) error {
+	m, err := jsonrpc.Parse(msg)
+	if err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	s.mu.Lock()
+	defer s.unlock()
+	switch {
+	case s.err != nil:
+		return s.err
+	case m.Kind == jsonrpc.Request:
+		return errors.New("send: the session of a view takes requests by SendRequest")
+	case m.Kind == jsonrpc.Response:
+		s.takeReply(m)
+	case m.Method == mcp.MethodCancelled:
+		s.cancel(m)
+	case m.Method == mcp.MethodProgress:
+		s.passProgress(m)
+	case m.Method == mcp.MethodInitialized: // each member has got its own
+	case m.Method == mcp.MethodRootsChanged:
+		for _, l := range s.links {
+			if l.used {
+				l.send(m.Raw())
+			}
+		}
+	case !s.setup.several() && len(s.links) > 0:
+		s.links[0].send(m.Raw())
+	}
+	return nil
+}
+
+// cancel passes a cancellation to the member that has the request. A request that waits is answered: it leads to no
+// member yet.
+func (s *session) cancel(m *jsonrpc.Message) {
+	number, err := strconv.ParseInt(string(m.RequestID.Value), 10, 64)
+	if err != nil {
+		return
+	}
+	if w := s.waiting[number]; w != nil {
+		delete(s.waiting, number)
+		w.timer.Stop()
+		s.refuse(number, jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true))
+		return
+	}
+	if c := s.open[number]; c != nil {
+		s.later(func() { _ = c.Send(m.Raw()) }) // if it fails, the request does so too
+	}
+}

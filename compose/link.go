@@ -1,0 +1,344 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/clip"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/internal/pages"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// The bounds of one list of a member, as memory has them. What comes after them is not in the view.
+const (
+	maxPages     = 100
+	maxListBytes = 2 << 20
+)
+
+// link is a member of a session. Everything is guarded by session.mu, which its methods need held.
+type link struct {
+	s     *session
+	m     *member
+	state linkState
+	conn  *conn           // nil: there is none
+	said  json.RawMessage // the result of initialize; nil: none yet
+	lists [merge.Kinds]*merge.List
+	reads [merge.Kinds]*listRead // nil: the list is not being read
+	why   string                 // it fails; empty: it does not
+	used  bool                   // it has got a request of the client, so that its server runs
+}
+
+// listRead is a list that is being read.
+type listRead struct {
+	pages   *pages.Reader
+	entries []json.RawMessage
+	bytes   int
+	again   bool // it has changed meanwhile
+}
+
+// conn is a connection with a member.
+type conn struct {
+	jsonrpc.Conn
+	local  jsonrpc.Local // the same; nil: it takes no requests that are parsed
+	link   *link
+	dialed time.Time
+}
+
+// event makes the move of an event, and does what follows. kind is that of the list, for wanted and changed.
+func (l *link) event(e linkEvent, kind merge.Kind) {
+	move, ok := l.state.after(e)
+	if !ok {
+		return
+	}
+	l.state = move.next
+	switch move.do {
+	case begin:
+		l.begin()
+	case readList:
+		l.readList(e, kind)
+	case publish:
+		l.publish()
+	case fail, lose:
+		l.s.view.noteFailing(l)
+		l.s.settle()
+	case finish:
+		if !l.s.hasOpen(l.conn) {
+			l.event(quiet, kind)
+		}
+	case end:
+		l.close()
+	}
+}
+
+// begin sends initialize, over a new connection if there is none.
+func (l *link) begin() {
+	if l.conn != nil {
+		l.initialize()
+		return
+	}
+	s := l.s
+	s.later(func() {
+		opened, err := l.m.Upstream.Dial(s.ctx)
+		s.mu.Lock()
+		defer s.unlock()
+		switch {
+		case err == nil && (s.err != nil || l.state != asking):
+			s.later(func() { _ = opened.Close() }) // how it ended does not matter any more
+		case s.err != nil:
+		case err != nil:
+			l.failed(refused, err.Error())
+		default:
+			l.conn = &conn{Conn: opened, link: l, dialed: time.Now()}
+			l.conn.local, _ = opened.(jsonrpc.Local)
+			c := l.conn
+			s.later(c.listen)
+			l.initialize()
+		}
+	})
+}
+
+// relay is a [jsonrpc.Local] that says with which request a message came.
+type relay interface {
+	PushFor(receive func(msg []byte, request jsonrpc.ID, err error))
+}
+
+// listen has the messages of the member arrive at receive.
+func (c *conn) listen() {
+	switch from := c.Conn.(type) {
+	case relay:
+		from.PushFor(c.receive)
+	case jsonrpc.Local:
+		from.Push(func(msg []byte, err error) { c.receive(msg, "", err) })
+	default:
+		go func() { // ends with the Conn, at the latest on Close
+			for {
+				msg, err := from.Recv()
+				c.receive(msg, "", err)
+				if err != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// initialize sends the client's initialize to the member.
+func (l *link) initialize() {
+	l.ask(mcp.MethodInitialize, l.s.params, func(response *jsonrpc.Message, why string) {
+		if response == nil || response.Result() == nil {
+			l.failed(refused, why)
+			return
+		}
+		l.said = response.Result()
+		l.why = ""
+		l.send(jsonrpc.NewNotification(mcp.MethodInitialized, nil))
+		l.event(answered, merge.Tools)
+	})
+}
+
+// failed notes why the member fails, and makes the move.
+func (l *link) failed(e linkEvent, why string) {
+	l.why = why
+	l.event(e, merge.Tools)
+}
+
+// readList reads a list, or begins again with one that is being read.
+func (l *link) readList(e linkEvent, kind merge.Kind) {
+	switch {
+	case !mcp.Declares(l.said, "capabilities", capabilityOf(kind)):
+		l.keep(kind, nil)
+	case l.reads[kind] == nil:
+		l.reads[kind] = &listRead{pages: pages.NewReader(maxPages)}
+		l.readPage(kind)
+	case e == changed:
+		l.reads[kind].again = true
+	}
+}
+
+// capabilityOf returns the capability that says that a server has lists of a kind.
+func capabilityOf(kind merge.Kind) string {
+	if kind == merge.Templates {
+		kind = merge.Resources
+	}
+	return kind.Member()
+}
+
+// readPage asks for the next page of a list.
+func (l *link) readPage(kind merge.Kind) {
+	r := l.reads[kind]
+	l.ask(kind.Method(), r.pages.Params(), func(response *jsonrpc.Message, why string) {
+		switch {
+		case l.reads[kind] != r:
+		case response == nil || response.Result() == nil && isInternal(response):
+			l.reads[kind] = nil
+			l.unread(kind, why)
+		case response.Result() == nil: // it declares the list, and does not know its method
+			l.reads[kind] = nil
+			l.keep(kind, nil)
+		default:
+			l.takePage(kind, response.Result())
+		}
+	})
+}
+
+// isInternal reports whether an error response says that something has failed, and not that the request is wrong.
+func isInternal(response *jsonrpc.Message) bool {
+	code, _ := rawjson.Member(response.Error(), "code")
+	return string(code) == strconv.Itoa(jsonrpc.CodeInternalError)
+}
+
+// takePage adds a page to a list that is being read.
+func (l *link) takePage(kind merge.Kind, result json.RawMessage) {
+	r := l.reads[kind]
+	page, endless := r.pages.Take(result)
+	elements, _ := rawjson.Member(result, kind.Member())
+	rawjson.Each(elements, func(entry json.RawMessage) { r.entries = append(r.entries, entry) })
+	r.bytes += len(elements)
+	switch {
+	case !page.Last && endless == nil && r.bytes < maxListBytes:
+		l.readPage(kind)
+	case r.again:
+		l.reads[kind] = &listRead{pages: pages.NewReader(maxPages)}
+		l.readPage(kind)
+	default:
+		l.reads[kind] = nil
+		l.keep(kind, r.entries)
+	}
+}
+
+// keep takes a list that has been read.
+func (l *link) keep(kind merge.Kind, entries []json.RawMessage) {
+	l.lists[kind] = l.s.view.intern(kind, entries)
+	if l.state == reading && kind == merge.Tools {
+		l.event(read, kind)
+		return
+	}
+	l.s.changed()
+}
+
+// unread is what follows from a list that cannot be read. That of tools makes the member fail. Another one counts as
+// empty until it is read; a list that was known stays.
+func (l *link) unread(kind merge.Kind, why string) {
+	switch {
+	case l.state == reading && kind == merge.Tools:
+		l.failed(unreadable, why)
+	case l.lists[kind] == nil:
+		l.keep(kind, nil)
+	default:
+		l.s.settle()
+	}
+}
+
+// publish makes the tools of the member a part of what the client gets, and reads the other lists that are wanted.
+func (l *link) publish() {
+	l.s.view.noteListed(l)
+	for kind := range merge.Kinds {
+		if l.s.wants[kind] && l.lists[kind] == nil {
+			l.event(wanted, kind)
+		}
+	}
+	l.s.changed()
+}
+
+// pending reports whether the list of a kind is on its way.
+func (l *link) pending(kind merge.Kind) bool {
+	switch {
+	case l.state == asking || l.state == reading:
+		return l.lists[kind] == nil
+	default:
+		return l.state == listed && l.lists[kind] == nil && l.reads[kind] != nil
+	}
+}
+
+// ask sends a request of the view's own. done is called with the response, or with nil and the reason if there will be
+// none. An error response comes with its message as the reason.
+func (l *link) ask(method string, params json.RawMessage, done func(response *jsonrpc.Message, why string)) {
+	s, c := l.s, l.conn
+	if c == nil {
+		done(nil, "there is no connection")
+		return
+	}
+	id := s.nextID()
+	s.own[id] = ownRequest{c, done}
+	s.later(func() {
+		err := c.Send(jsonrpc.NewRequest(id, method, params))
+		if err == nil {
+			return
+		}
+		s.mu.Lock()
+		defer s.unlock()
+		if _, open := s.own[id]; open {
+			delete(s.own, id)
+			done(nil, err.Error())
+		}
+	})
+}
+
+// send sends a message to the member, if there is a connection. A message that cannot be sent is lost with it.
+func (l *link) send(msg []byte) {
+	if c := l.conn; c != nil {
+		l.s.later(func() { _ = c.Send(msg) })
+	}
+}
+
+// lost is called when the connection of the member is over. What was on its way there fails.
+func (l *link) lost(c *conn, err error) {
+	s := l.s
+	s.later(func() { _ = c.Close() })
+	untaken := jsonrpc.ID("")
+	if not, ok := errors.AsType[*jsonrpc.NotTakenError](err); ok {
+		untaken = not.ID
+	}
+	l.conn, l.used = nil, false
+	l.reads = [merge.Kinds]*listRead{}
+	s.dropAsked(c)
+	for number, on := range s.open {
+		if on == c {
+			delete(s.open, number)
+			s.refuse(number, sessionLost(l.m, untaken == jsonrpc.NumberID(number)))
+		}
+	}
+	for id, request := range s.own {
+		if request.conn == c {
+			delete(s.own, id)
+		}
+	}
+	l.failed(closed, err.Error())
+}
+
+// close ends the connection.
+func (l *link) close() {
+	if c := l.conn; c != nil {
+		l.conn = nil
+		l.s.dropAsked(c)
+		l.s.later(func() { _ = c.Close() })
+	}
+}
+
+// sessionLost returns the error for a request that a member had when its connection ended. retryable says that the
+// member has not got it.
+func sessionLost(m *member, retryable bool) *jsonrpc.Error {
+	return jsonrpc.ReasonError(fmt.Sprintf("the session with %s was lost", m.Name), "session_lost", retryable)
+}
+
+// unavailable returns the error for a request that the member would have got.
+func (l *link) unavailable() *jsonrpc.Error {
+	text := fmt.Sprintf("%s, a server of this view, cannot be reached", l.m.Name)
+	switch {
+	case l.state == asking || l.state == reading:
+		text = fmt.Sprintf("%s, a server of this view, has not started yet", l.m.Name)
+	case l.why != "":
+		text += ": " + clip.Long(l.why)
+	}
+	return jsonrpc.ReasonError(text, "member_unavailable", true)
+}
+
+// may reports whether the client of a session may use the member.
+func (m *member) may(ctx context.Context) bool { return m.Allow == nil || m.Allow(ctx) }

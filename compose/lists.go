@@ -1,0 +1,225 @@
+package compose
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// maxWait bounds how long a list or a call waits for members.
+	maxWait = 5 * time.Second
+	// maxWaiting bounds the lists and calls of a session that wait.
+	maxWaiting = 256
+	// changesTogether is how long changes of lists are collected before the client is told of them.
+	changesTogether = 250 * time.Millisecond
+)
+
+// waiter is a request that waits for lists of members.
+type waiter struct {
+	request
+	kind  merge.Kind // of a request for a list
+	call  bool       // it is no such request: it waits for its route
+	timer *time.Timer
+}
+
+// newest returns the result of all lists that are known now.
+func (s *session) newest() *result {
+	if s.current == nil {
+		in := s.setup.input()
+		for i, l := range s.links {
+			in.Members[i].Lists = l.lists
+		}
+		s.current = s.view.build(in, s.setup)
+	}
+	return s.current
+}
+
+// changed is called when a list of a member is another one.
+func (s *session) changed() {
+	s.current = nil
+	s.settle()
+	s.noticeChanges()
+}
+
+// want has the members read a list that nobody has wanted so far.
+func (s *session) want(kind merge.Kind) {
+	s.wants[kind] = true
+	for _, l := range s.links {
+		if l.lists[kind] == nil {
+			l.event(wanted, kind)
+		}
+	}
+}
+
+// listing answers a request for a list, or has it wait.
+func (s *session) listing(r request, kind merge.Kind) {
+	s.want(kind)
+	if at := r.m.Param("cursor"); at.Value != nil && string(at.Value) != "null" {
+		s.answerPage(r, kind, at)
+		return
+	}
+	w := &waiter{request: r, kind: kind}
+	if !s.mustWait(w) {
+		s.answerList(r, kind)
+		return
+	}
+	s.wait(w)
+}
+
+// mustWait reports whether a request has to wait for a member. A member that has been waited for in vain costs no
+// other client anything: see View.noteLate.
+func (s *session) mustWait(w *waiter) bool {
+	if w.call {
+		_, fault, wait := s.route(w.request)
+		return fault != nil && wait
+	}
+	for _, l := range s.links {
+		if l.pending(w.kind) && !s.view.isKnownToBeSlow(l.m.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// wait keeps a request until its members have answered, or its time is up.
+func (s *session) wait(w *waiter) {
+	if len(s.waiting) >= maxWaiting {
+		tooMany := fmt.Sprintf("over %d requests wait for the servers of this view", maxWaiting)
+		s.refuse(w.number, jsonrpc.ReasonError(tooMany, "gate_full", true))
+		return
+	}
+	s.waiting[w.number] = w
+	patience := maxWait
+	if !w.call {
+		patience = s.patience()
+	}
+	w.timer = time.AfterFunc(patience, func() {
+		s.mu.Lock()
+		defer s.unlock()
+		if s.waiting[w.number] == w {
+			s.giveUp(w)
+		}
+	})
+}
+
+// patience is how long a list may wait now.
+func (s *session) patience() time.Duration { return maxWait }
+
+// giveUp ends the wait of a request whose time is up.
+func (s *session) giveUp(w *waiter) {
+	for _, l := range s.links {
+		if l.pending(w.kind) && !w.call {
+			s.view.noteLate(l.m.Name)
+		}
+	}
+	s.goOn(w)
+}
+
+// goOn answers a request that has waited, or sends it to its member.
+func (s *session) goOn(w *waiter) {
+	delete(s.waiting, w.number)
+	w.timer.Stop()
+	if w.call {
+		s.forward(w.request)
+		return
+	}
+	s.answerList(w.request, w.kind)
+}
+
+// settle lets those requests go on that need not wait any more, in the order of their numbers.
+func (s *session) settle() {
+	if s.err != nil {
+		return
+	}
+	for _, number := range slices.Sorted(maps.Keys(s.waiting)) {
+		if w := s.waiting[number]; w != nil && !s.mustWait(w) {
+			s.goOn(w)
+		}
+	}
+}
+
+// answerList answers with the first page of the newest list, which the client then has been told.
+func (s *session) answerList(r request, kind merge.Kind) {
+	now := s.newest()
+	s.told[kind], s.noticed[kind] = now, now
+	s.answer(r.number, now.pages[kind]()[0])
+}
+
+// answerPage answers with a further page of the list that the client reads, or of the newest one.
+func (s *session) answerPage(r request, kind merge.Kind, at jsonrpc.Place) {
+	text, _ := at.Text()
+	generation, index, ok := parseCursor(text)
+	for _, from := range []*result{s.told[kind], s.newest()} {
+		if !ok || at.Ambiguous || from == nil || from.generation != generation {
+			continue
+		}
+		if pages := from.pages[kind](); index < len(pages) {
+			s.answer(r.number, pages[index])
+			return
+		}
+	}
+	s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown cursor: the list has changed, begin again"))
+}
+
+// changedList is a notification that a list is another one, with the kinds of lists that it is about.
+type changedList struct {
+	method string
+	kinds  []merge.Kind
+}
+
+var changedLists = []changedList{
+	{mcp.MethodToolsChanged, []merge.Kind{merge.Tools}},
+	{mcp.MethodPromptsChanged, []merge.Kind{merge.Prompts}},
+	{mcp.MethodResourcesChanged, []merge.Kind{merge.Resources, merge.Templates}},
+}
+
+// noticeChanges tells the client of lists that are others than those that it knows, a little later and all at once.
+func (s *session) noticeChanges() {
+	differs := func(c changedList) bool { return s.differs(c.kinds) }
+	if s.noticing != nil || s.err != nil || !slices.ContainsFunc(changedLists, differs) {
+		return
+	}
+	s.noticing = time.AfterFunc(changesTogether, func() {
+		s.mu.Lock()
+		defer s.unlock()
+		s.noticing = nil
+		if s.err != nil {
+			return
+		}
+		for _, c := range changedLists {
+			if !s.differs(c.kinds) {
+				continue
+			}
+			for _, kind := range c.kinds {
+				if s.noticed[kind] != nil {
+					s.noticed[kind] = s.newest()
+				}
+			}
+			s.tell(jsonrpc.NewNotification(c.method, nil))
+		}
+	})
+}
+
+// differs reports whether a list is another one than the client knows. A client that has not listed a kind knows none.
+func (s *session) differs(kinds []merge.Kind) bool {
+	for _, kind := range kinds {
+		if s.noticed[kind] != nil && !sameList(s.noticed[kind], s.newest(), kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameList reports whether two results have the same list.
+func sameList(a, b *result, kind merge.Kind) bool {
+	return a == b || slices.EqualFunc(a.Lists[kind], b.Lists[kind], func(x, y merge.Entry) bool {
+		return x.Origin == y.Origin && bytes.Equal(x.Raw, y.Raw)
+	})
+}

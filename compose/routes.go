@@ -1,0 +1,161 @@
+package compose
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// request is a request of the client.
+type request struct {
+	m      *jsonrpc.Message
+	number int64 // its id, and that under which the member gets it
+}
+
+// destination is where a request leads.
+type destination struct {
+	link *link
+	own  string // takes the place of the name in the request
+}
+
+// row is how a method is routed. Either the view answers, or the request goes to the member that the name leads to.
+type row struct {
+	answer func(s *session, r request)
+	at     []string // where the name stands in params
+	find   func(s *session, name string) (to destination, fault *jsonrpc.Error, wait bool)
+}
+
+// routes is the table of docs/design/views.md: what becomes of each method of the client.
+var routes map[string]row
+
+func init() { // the rows and the functions that they name refer to each other
+	routes = map[string]row{
+		mcp.MethodInitialize: {answer: (*session).initialize},
+		mcp.MethodPing:       {answer: func(s *session, r request) { s.answer(r.number, []byte(`{}`)) }},
+		mcp.MethodCallTool:   {at: []string{"name"}, find: named(merge.Tools)},
+		mcp.MethodGetPrompt:  {at: []string{"name"}, find: named(merge.Prompts)},
+	}
+	for kind := range merge.Kinds {
+		routes[kind.Method()] = row{answer: func(s *session, r request) { s.listing(r, kind) }}
+	}
+}
+
+// route returns where a request leads. If there is a fault, wait reports whether a list that is on its way may change
+// that.
+func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait bool) {
+	row, ok := routes[r.m.Method]
+	if !ok {
+		if s.setup.several() || len(s.links) == 0 {
+			return to, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"), false
+		}
+		return destination{link: s.links[0]}, nil, false
+	}
+	at := r.m.Param(row.at...)
+	name, ok := at.Text()
+	switch {
+	case at.Ambiguous:
+		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "params.%s is ambiguous", strings.Join(row.at, "."))
+	case !ok:
+		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.%s must be a string", strings.Join(row.at, "."))
+	default:
+		return row.find(s, name)
+	}
+	return to, fault, false
+}
+
+// named returns the function that finds the member of a tool or prompt: by the list that the client was shown, by the
+// newest one, and by a server's own name if only one has it.
+func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc.Error, bool) {
+	word := strings.TrimSuffix(kind.Member(), "s")
+	return func(s *session, name string) (destination, *jsonrpc.Error, bool) {
+		s.want(kind)
+		seen := []*result{s.newest()}
+		if s.told[kind] != nil {
+			seen = []*result{s.told[kind], s.newest()}
+		}
+		for _, r := range seen {
+			if o, ok := r.Named(kind, name); ok {
+				if l := s.linkOf(o); l != nil {
+					return destination{l, o.Own}, nil, false
+				}
+			}
+		}
+		bare := make(map[string]destination) // by the final name
+		for _, r := range seen {
+			for _, final := range r.Bare(kind, name) {
+				o, _ := r.Named(kind, final)
+				if l := s.linkOf(o); l != nil {
+					bare[final] = destination{l, o.Own}
+				}
+			}
+		}
+		names := slices.Sorted(maps.Keys(bare))
+		switch len(names) {
+		case 0:
+			return s.unknown(kind, word, name)
+		case 1:
+			return bare[names[0]], nil, false
+		default:
+			return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q: there are %s", word, name,
+				strings.Join(names, ", ")), false
+		}
+	}
+}
+
+// linkOf returns the link to which an origin leads; nil if its member has left, or its rules leave the name out now.
+func (s *session) linkOf(o merge.Origin) *link {
+	for _, l := range s.links {
+		if l.m.Name == o.Member && l.state != leaving && l.state != gone {
+			return l
+		}
+	}
+	return nil
+}
+
+// unknown returns the error for a name that no list has. It names a member without a list that could own it by its
+// prefix, and reports whether that list may still come.
+func (s *session) unknown(kind merge.Kind, word, name string) (destination, *jsonrpc.Error, bool) {
+	var without *link
+	for _, l := range s.links {
+		if l.lists[kind] != nil || l.state == leaving || l.state == gone || !s.couldOwn(l, name) {
+			continue
+		}
+		if l.pending(kind) {
+			return destination{}, l.unavailable(), true
+		}
+		without = l
+	}
+	if without != nil {
+		return destination{}, without.unavailable(), false
+	}
+	return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q", word, name), false
+}
+
+// couldOwn reports whether a final name could be that of a tool or prompt of a member.
+func (s *session) couldOwn(l *link, name string) bool {
+	return s.setup.alone || strings.HasPrefix(name, merge.FinalName(false, l.m.prefix, ""))
+}
+
+// addressed returns a request with the member's own name in the place of the name that the client has used.
+func addressed(m *jsonrpc.Message, own string) (*jsonrpc.Message, error) {
+	row := routes[m.Method]
+	if row.at == nil {
+		return m, nil
+	}
+	at := m.Param(row.at...)
+	if name, _ := at.Text(); name == own {
+		return m, nil
+	}
+	renamed, err := jsonrpc.Parse(m.WithValue(at, rawjson.Quote(own)))
+	if err != nil { // it was valid before
+		return nil, fmt.Errorf("address a request: %w", err)
+	}
+	renamed.Context, renamed.Trace = m.Context, m.Trace
+	return renamed, nil
+}

@@ -1,0 +1,188 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// session is a view as one client has it. It is a jsonrpc.Local.
+//
+// Requests and answers of the client pass in the goroutine that brings them. All else that follows from a message is
+// collected while mu is held, and done after it, in order: see unlock. So no member and no client is called under the
+// lock, and a list never overtakes a newer one.
+type session struct {
+	view *View
+	ctx  context.Context // the values of View.Dial; it has no end
+
+	mu       sync.Mutex // guards what follows, and the links
+	due      []func()   // what is to be done after mu
+	doing    bool       // a goroutine does it
+	receive  func(msg []byte, request jsonrpc.ID, err error)
+	err      error // why the session is over; nil before
+	setup    *setup
+	params   json.RawMessage // of the client's initialize; nil before
+	links    []*link         // of the members, in their order
+	lastID   int64
+	own      map[jsonrpc.ID]ownRequest // the view's own requests, by their ids
+	open     map[int64]*conn           // the client's requests that members have, by their numbers
+	asked    map[jsonrpc.ID]asked      // the questions of members, by the ids that the client has
+	waiting  map[int64]*waiter
+	wants    [merge.Kinds]bool    // lists that the client has asked for, or that a route has needed
+	current  *result              // of the lists that are known; nil: they have changed
+	told     [merge.Kinds]*result // the lists that the client has got
+	noticed  [merge.Kinds]*result // the same, or those that it has been told have changed
+	noticing *time.Timer          // the client will be told of changes; nil: no
+}
+
+var _ jsonrpc.Local = (*session)(nil)
+
+// later has f called after mu is given up, after all that is due. mu is held.
+func (s *session) later(f func()) { s.due = append(s.due, f) }
+
+// unlock gives up mu, and does what is due. If another goroutine is doing that, it does this too.
+func (s *session) unlock() {
+	if s.doing {
+		s.mu.Unlock()
+		return
+	}
+	s.doing = true
+	for len(s.due) > 0 {
+		next := s.due[0]
+		s.due[0] = nil
+		s.due = s.due[1:]
+		s.mu.Unlock()
+		next()
+		s.mu.Lock()
+	}
+	s.due, s.doing = nil, false
+	s.mu.Unlock()
+}
+
+// nextID returns an id that no other request of the session has: those of the client are numbers.
+func (s *session) nextID() jsonrpc.ID {
+	s.lastID++
+	return jsonrpc.ID(`"view-` + strconv.FormatInt(s.lastID, 10) + `"`)
+}
+
+// tell sends a message to the client.
+func (s *session) tell(msg []byte) { s.tellFor(msg, "") }
+
+// tellFor is tell for a message that came with a request.
+func (s *session) tellFor(msg []byte, request jsonrpc.ID) {
+	receive := s.receive
+	s.later(func() { receive(msg, request, nil) })
+}
+
+// answer answers a request of the client with a result, refuse with an error.
+func (s *session) answer(number int64, result json.RawMessage) {
+	id := jsonrpc.NumberID(number)
+	s.tellFor(jsonrpc.NewResult(id, result), id)
+}
+
+func (s *session) refuse(number int64, e *jsonrpc.Error) {
+	id := jsonrpc.NumberID(number)
+	s.tellFor(jsonrpc.NewError(id, e), id)
+}
+
+// hasOpen reports whether a connection has a request of the client.
+func (s *session) hasOpen(c *conn) bool {
+	for _, on := range s.open {
+		if on == c {
+			return true
+		}
+	}
+	return false
+}
+
+// initialize opens the links, and answers. What members answer while they are called is in the answer of the view.
+func (s *session) initialize(r request) {
+	if s.params == nil {
+		s.params = r.m.Params()
+		for _, l := range s.links {
+			if l.m.may(s.ctx) {
+				l.event(open, merge.Tools)
+			} else {
+				l.event(remove, merge.Tools)
+			}
+		}
+	}
+	s.later(func() { // after the dials, which have initialize sent after this
+		s.mu.Lock()
+		defer s.unlock()
+		s.later(func() { s.answerInitialize(r) })
+	})
+}
+
+func (s *session) answerInitialize(r request) {
+	s.mu.Lock()
+	defer s.unlock()
+	requested, _ := rawjson.MemberText(r.m.Params(), "protocolVersion")
+	var all []said
+	for _, l := range s.links {
+		if l.state != gone {
+			all = append(all, said{l.m.Name, l.said})
+		}
+	}
+	s.answer(r.number, declare(s.setup.opts, s.setup.several(), requested, all))
+}
+
+// Push sets the client.
+func (s *session) Push(receive func(msg []byte, err error)) {
+	s.PushFor(func(msg []byte, _ jsonrpc.ID, err error) { receive(msg, err) })
+}
+
+// PushFor sets the client. receive also gets the request that a message answers or came with; empty if that is unknown.
+func (s *session) PushFor(receive func(msg []byte, request jsonrpc.ID, err error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.receive = receive
+}
+
+// Recv fails: a session pushes.
+func (s *session) Recv() ([]byte, error) {
+	return nil, errors.New("the session of a view pushes its messages")
+}
+
+// Close ends the session, and its connections to the members.
+func (s *session) Close() error {
+	s.mu.Lock()
+	if s.err != nil {
+		s.mu.Unlock()
+		return nil
+	}
+	s.err = jsonrpc.ErrClosed
+	for _, w := range s.waiting {
+		w.timer.Stop()
+	}
+	if s.noticing != nil {
+		s.noticing.Stop()
+	}
+	var conns []*conn
+	for _, l := range s.links {
+		if l.conn != nil {
+			conns = append(conns, l.conn)
+		}
+	}
+	clear(s.waiting)
+	clear(s.open)
+	clear(s.own)
+	clear(s.asked)
+	receive := s.receive
+	s.unlock()
+	s.view.forget(s)
+	for _, c := range conns {
+		_ = c.Close() // how it ended does not matter any more
+	}
+	if receive != nil {
+		receive(nil, "", jsonrpc.ErrClosed)
+	}
+	return nil
+}

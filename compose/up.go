@@ -1,0 +1,200 @@
+package compose
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// maxAsked bounds the questions of members that a session has open, as it is bounded for one server.
+const maxAsked = 256
+
+// ownRequest is a request of the view itself.
+type ownRequest struct {
+	conn *conn
+	done func(response *jsonrpc.Message, why string) // called with session.mu held
+}
+
+// asked is a question of a member, which the client has under an id of the view.
+type asked struct {
+	conn  *conn
+	id    jsonrpc.ID      // the member's
+	token json.RawMessage // the member's progress token; nil: none
+}
+
+// receive takes a message of a member, or the end of the connection. request is the one that the message came with, if
+// that is known.
+func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
+	s := c.link.s
+	var m *jsonrpc.Message
+	if err == nil {
+		if m, err = jsonrpc.Parse(msg); err != nil { // the gateway of a member passes none
+			return
+		}
+		if m.Kind == jsonrpc.Response && s.passAnswer(c, m) {
+			return
+		}
+	}
+	s.mu.Lock()
+	defer s.unlock()
+	switch {
+	case s.err != nil || c.link.conn != c: // it comes too late
+	case err != nil:
+		c.link.lost(c, err)
+	case m.Kind == jsonrpc.Response:
+		s.takeOwn(c, m)
+	case m.Kind == jsonrpc.Request:
+		s.ask(c, m, request)
+	default:
+		c.notification(m, request)
+	}
+}
+
+// passAnswer passes the answer to a request of the client, in the goroutine of the member. It reports false if it is
+// the answer to something else.
+func (s *session) passAnswer(c *conn, m *jsonrpc.Message) bool {
+	number, err := strconv.ParseInt(string(m.ID), 10, 64)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	isOpen := s.open[number] == c && s.err == nil
+	if isOpen {
+		delete(s.open, number)
+		c.link.checkQuiet()
+	}
+	receive := s.receive
+	s.unlock()
+	if isOpen {
+		receive(m.Raw(), m.ID, nil)
+	}
+	return true
+}
+
+// checkQuiet ends a link that is leaving, when it has answered everything.
+func (l *link) checkQuiet() {
+	if l.state == leaving && !l.s.hasOpen(l.conn) {
+		l.event(quiet, merge.Tools)
+	}
+}
+
+// takeOwn takes the answer to a request of the view itself.
+func (s *session) takeOwn(c *conn, m *jsonrpc.Message) {
+	own, ok := s.own[m.ID]
+	if !ok || own.conn != c {
+		return
+	}
+	delete(s.own, m.ID)
+	why, _ := rawjson.MemberText(m.Error(), "message")
+	own.done(m, why)
+}
+
+// notification passes a notification of a member, or does what it asks for.
+func (c *conn) notification(m *jsonrpc.Message, request jsonrpc.ID) {
+	s, l := c.link.s, c.link
+	switch m.Method {
+	case mcp.MethodToolsChanged:
+		l.event(changed, merge.Tools)
+	case mcp.MethodPromptsChanged:
+		l.reread(merge.Prompts)
+	case mcp.MethodResourcesChanged:
+		l.reread(merge.Resources)
+		l.reread(merge.Templates)
+	case mcp.MethodCancelled:
+		s.withdraw(c, m)
+	case mcp.MethodLogMessage:
+		s.tellFor(l.signed(m), request)
+	default:
+		s.tellFor(m.Raw(), request)
+	}
+}
+
+// reread reads a list again that somebody has wanted.
+func (l *link) reread(kind merge.Kind) {
+	if l.s.wants[kind] {
+		l.event(changed, kind)
+	}
+}
+
+// signed returns a log message with the name of the member in front of its logger, in a view of several.
+func (l *link) signed(m *jsonrpc.Message) []byte {
+	if !l.s.setup.several() {
+		return m.Raw()
+	}
+	if at := m.Param("logger"); at.Value != nil {
+		name := l.m.Name
+		if logger, ok := at.Text(); ok && logger != "" {
+			name += "/" + logger
+		}
+		return m.WithValue(at, rawjson.Quote(name))
+	}
+	return rawjson.ReplaceMember(m.Raw(), rawjson.SetMember(m.Params(), rawjson.Quote(l.m.Name), "logger"), "params")
+}
+
+// ask passes a question of a member to the client, under an id of the view.
+func (s *session) ask(c *conn, m *jsonrpc.Message, request jsonrpc.ID) {
+	if m.Method == mcp.MethodPing {
+		s.later(func() { _ = c.Send(jsonrpc.NewResult(m.ID, []byte(`{}`))) })
+		return
+	}
+	if len(s.asked) >= maxAsked {
+		busy := jsonrpc.ReasonError("too many requests to the client are unanswered", "server_busy", true)
+		s.later(func() { _ = c.Send(jsonrpc.NewError(m.ID, busy)) })
+		return
+	}
+	id := s.nextID()
+	s.asked[id] = asked{c, m.ID, m.Token.Value}
+	question := m
+	if at := m.Param("message"); m.Method == mcp.MethodElicit && s.setup.several() {
+		text, ok := at.Text()
+		named, err := jsonrpc.Parse(m.WithValue(at, rawjson.Quote(c.link.m.Name+": "+text)))
+		if ok && err == nil {
+			question = named
+		}
+	}
+	s.tellFor(question.Renumbered(id), request)
+}
+
+// takeReply passes the client's answer to the member that has asked.
+func (s *session) takeReply(m *jsonrpc.Message) {
+	from, ok := s.asked[m.ID]
+	if !ok {
+		return
+	}
+	delete(s.asked, m.ID)
+	s.later(func() { _ = from.conn.Send(m.WithID(from.id)) }) // if it fails, nobody asks any more
+}
+
+// passProgress passes the client's progress with a question to the member that has asked.
+func (s *session) passProgress(m *jsonrpc.Message) {
+	from, ok := s.asked[jsonrpc.ID(m.Token.Value)]
+	if !ok || from.token == nil {
+		return
+	}
+	s.later(func() { _ = from.conn.Send(m.WithValue(m.Token, from.token)) })
+}
+
+// withdraw passes the cancellation of a question.
+func (s *session) withdraw(c *conn, m *jsonrpc.Message) {
+	for id, from := range s.asked {
+		if from.conn == c && from.id == jsonrpc.ID(m.RequestID.Value) {
+			delete(s.asked, id)
+			s.tell(m.WithValue(m.RequestID, json.RawMessage(id)))
+			return
+		}
+	}
+}
+
+// dropAsked withdraws the questions of a connection that is over.
+func (s *session) dropAsked(c *conn) {
+	for id, from := range s.asked {
+		if from.conn == c {
+			delete(s.asked, id)
+			s.tell(jsonrpc.NewNotification(mcp.MethodCancelled, json.RawMessage(`{"requestId":`+string(id)+`}`)))
+		}
+	}
+}
