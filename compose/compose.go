@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -31,7 +32,7 @@ func New(members []Member, opts Options) (*View, error) {
 	return &View{
 		setup: setup, sessions: make(map[*session]bool),
 		cache: cache{lists: make(map[listKey]*merge.List)},
-		known: known{late: make(map[string]bool), failing: make(map[string]map[*link]bool)},
+		known: known{late: make(map[string]bool), troubles: make(map[string]*trouble)},
 	}, nil
 }
 
@@ -43,7 +44,7 @@ func (v *View) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := &session{
-		view: v, ctx: context.WithoutCancel(ctx), setup: v.setup,
+		view: v, ctx: context.WithoutCancel(ctx), opened: time.Now(), setup: v.setup,
 		own: make(map[jsonrpc.ID]ownRequest), open: make(map[int64]*conn), asked: make(map[jsonrpc.ID]asked),
 		waiting: make(map[int64]*waiter),
 	}

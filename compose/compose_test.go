@@ -144,8 +144,8 @@ func TestMemberThatNeverAnswers(t *testing.T) {
 		d.want("list of another client", tools(2, "good__t"))
 
 		// It answers at last: both are told, each once.
-		mute.conns[0].answerHeld(mute.says)
-		mute.conns[0].answerHeld(mute.lists["tools/list"])
+		mute.nth(0).answerHeld(mute.says)
+		mute.nth(0).answerHeld(mute.lists["tools/list"])
 		time.Sleep(time.Second)
 		c.want("told", `{"method":"notifications/tools/list_changed"}`)
 		c.request(6, "tools/list", "{}")
@@ -360,7 +360,7 @@ func TestMembersThatAClientMayUse(t *testing.T) {
 		c.want("list", tools(2, "b__t"))
 		c.request(3, "tools/call", `{"name":"a__t"}`)
 		c.want("call", `{"id":3,"error":{"code":-32602,"message":"unknown tool \"a__t\""}}`)
-		ssetest.Want(t, "dials", fmt.Sprint(a.dials, b.dials), "0 1")
+		ssetest.Want(t, "dials", fmt.Sprint(a.dialled(), b.dialled()), "0 1")
 	})
 }
 

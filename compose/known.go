@@ -1,12 +1,31 @@
 package compose
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The pauses before a failing member is tried again.
+const (
+	firstPause = 5 * time.Second
+	lastPause  = 5 * time.Minute
+)
 
 // known is what all sessions know of members, by their names.
 type known struct {
-	mu      sync.Mutex // taken after session.mu
-	late    map[string]bool
-	failing map[string]map[*link]bool // the links that fail
+	mu       sync.Mutex // taken after session.mu
+	late     map[string]bool
+	troubles map[string]*trouble
+}
+
+// trouble is a member that fails for a session at least. It ends when the member has listed, for any session, or when
+// no such session is left.
+type trouble struct {
+	links map[*link]bool
+	pause time.Duration // before the next try
+	timer *time.Timer   // of the next try; nil: one is under way
 }
 
 // noteLate notes that a list has waited for a member in vain.
@@ -16,37 +35,92 @@ func (v *View) noteLate(member string) {
 	v.known.late[member] = true
 }
 
-// noteFailing notes that a link fails.
-func (v *View) noteFailing(l *link) {
-	k := &v.known
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.failing[l.m.Name] == nil {
-		k.failing[l.m.Name] = make(map[*link]bool)
-	}
-	k.failing[l.m.Name][l] = true
-}
-
-// noteListed notes that a member has listed: it is neither late nor failing, for any session.
-func (v *View) noteListed(l *link) {
-	v.known.mu.Lock()
-	defer v.known.mu.Unlock()
-	delete(v.known.late, l.m.Name)
-	delete(v.known.failing, l.m.Name)
-}
-
 // isKnownToBeSlow reports whether no list waits for a member: it is late, or fails for a session.
 func (v *View) isKnownToBeSlow(member string) bool {
 	v.known.mu.Lock()
 	defer v.known.mu.Unlock()
-	return v.known.late[member] || len(v.known.failing[member]) > 0
+	return v.known.late[member] || v.known.troubles[member] != nil
+}
+
+// noteFailing notes that a link fails, and has its member tried again after a pause.
+func (v *View) noteFailing(l *link) {
+	k, name := &v.known, l.m.Name
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	t := k.troubles[name]
+	if t == nil {
+		t = &trouble{links: make(map[*link]bool), pause: firstPause}
+		k.troubles[name] = t
+	}
+	t.links[l] = true
+	if t.timer == nil {
+		t.timer = time.AfterFunc(t.pause, func() { v.tryAgain(name, t) })
+		t.pause = min(2*t.pause, lastPause)
+	}
+}
+
+// tryAgain has the failing links of a member try again.
+func (v *View) tryAgain(member string, t *trouble) {
+	k := &v.known
+	k.mu.Lock()
+	if k.troubles[member] != t {
+		k.mu.Unlock()
+		return
+	}
+	t.timer = nil
+	links := slices.Collect(maps.Keys(t.links))
+	k.mu.Unlock()
+	retryAll(links)
+}
+
+// retryAll has links try again that fail. No lock is held.
+func retryAll(links []*link) {
+	for _, l := range links {
+		l.s.mu.Lock()
+		if l.s.err == nil {
+			l.event(retry, 0)
+		}
+		l.s.unlock()
+	}
+}
+
+// noteListed notes that a member has listed: it is neither late nor failing any more. Sessions for which it fails try
+// again at once.
+func (v *View) noteListed(l *link) {
+	k := &v.known
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.late, l.m.Name)
+	t := k.troubles[l.m.Name]
+	if t == nil {
+		return
+	}
+	k.end(l.m.Name, t)
+	delete(t.links, l)
+	if len(t.links) > 0 {
+		others := slices.Collect(maps.Keys(t.links))
+		l.s.later(func() { retryAll(others) })
+	}
+}
+
+// end ends a trouble, with mu held.
+func (k *known) end(member string, t *trouble) {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	delete(k.troubles, member)
 }
 
 // forget removes the links of a session that is over.
 func (k *known) forget(s *session) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, l := range s.links {
-		delete(k.failing[l.m.Name], l)
+	for member, t := range k.troubles {
+		for _, l := range s.links {
+			delete(t.links, l)
+		}
+		if len(t.links) == 0 {
+			k.end(member, t)
+		}
 	}
 }

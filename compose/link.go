@@ -311,6 +311,9 @@ func (l *link) lost(c *conn, err error) {
 		}
 	}
 	l.failed(closed, err.Error())
+	if time.Since(c.dialed) >= firstPause { // else each connection may end at once, without an end
+		s.later(func() { retryAll([]*link{l}) })
+	}
 }
 
 // close ends the connection.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -109,8 +110,15 @@ func (s *session) wait(w *waiter) {
 	})
 }
 
-// patience is how long a list may wait now.
-func (s *session) patience() time.Duration { return maxWait }
+// patience returns how long a list may wait now: three quarters of the patience that its client is known to have, from
+// the opening of the connection on.
+func (s *session) patience() time.Duration {
+	client, known := clients.Named(s.clientName)
+	if !known || client.Patience == 0 {
+		return maxWait
+	}
+	return max(0, min(maxWait, client.Patience*3/4-time.Since(s.opened)))
+}
 
 // giveUp ends the wait of a request whose time is up.
 func (s *session) giveUp(w *waiter) {

@@ -54,7 +54,7 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 		if s.setup.several() || len(s.links) == 0 {
 			return to, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"), false
 		}
-		return destination{link: s.links[0]}, nil, false
+		return s.atStart(destination{link: s.links[0]}, nil, false)
 	}
 	at := r.m.Param(row.at...)
 	name, ok := at.Text()
@@ -64,9 +64,17 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 	case !ok:
 		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.%s must be a string", strings.Join(row.at, "."))
 	default:
-		return row.find(s, name)
+		to, fault, wait = row.find(s, name)
 	}
-	return to, fault, false
+	return s.atStart(to, fault, wait)
+}
+
+// atStart has a request wait whose member has not answered initialize over its new connection.
+func (s *session) atStart(to destination, fault *jsonrpc.Error, wait bool) (destination, *jsonrpc.Error, bool) {
+	if fault == nil && to.link.state == asking {
+		return destination{}, to.link.unavailable(), true
+	}
+	return to, fault, wait
 }
 
 // named returns the function that finds the member of a tool or prompt: by the list that the client was shown, by the

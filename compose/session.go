@@ -19,27 +19,29 @@ import (
 // collected while mu is held, and done after it, in order: see unlock. So no member and no client is called under the
 // lock, and a list never overtakes a newer one.
 type session struct {
-	view *View
-	ctx  context.Context // the values of View.Dial; it has no end
+	view   *View
+	ctx    context.Context // the values of View.Dial; it has no end
+	opened time.Time
 
-	mu       sync.Mutex // guards what follows, and the links
-	due      []func()   // what is to be done after mu
-	doing    bool       // a goroutine does it
-	receive  func(msg []byte, request jsonrpc.ID, err error)
-	err      error // why the session is over; nil before
-	setup    *setup
-	params   json.RawMessage // of the client's initialize; nil before
-	links    []*link         // of the members, in their order
-	lastID   int64
-	own      map[jsonrpc.ID]ownRequest // the view's own requests, by their ids
-	open     map[int64]*conn           // the client's requests that members have, by their numbers
-	asked    map[jsonrpc.ID]asked      // the questions of members, by the ids that the client has
-	waiting  map[int64]*waiter
-	wants    [merge.Kinds]bool    // lists that the client has asked for, or that a route has needed
-	current  *result              // of the lists that are known; nil: they have changed
-	told     [merge.Kinds]*result // the lists that the client has got
-	noticed  [merge.Kinds]*result // the same, or those that it has been told have changed
-	noticing *time.Timer          // the client will be told of changes; nil: no
+	mu         sync.Mutex // guards what follows, and the links
+	due        []func()   // what is to be done after mu
+	doing      bool       // a goroutine does it
+	receive    func(msg []byte, request jsonrpc.ID, err error)
+	err        error // why the session is over; nil before
+	setup      *setup
+	params     json.RawMessage // of the client's initialize; nil before
+	links      []*link         // of the members, in their order
+	clientName string          // as the client calls itself; empty before initialize
+	lastID     int64
+	own        map[jsonrpc.ID]ownRequest // the view's own requests, by their ids
+	open       map[int64]*conn           // the client's requests that members have, by their numbers
+	asked      map[jsonrpc.ID]asked      // the questions of members, by the ids that the client has
+	waiting    map[int64]*waiter
+	wants      [merge.Kinds]bool    // lists that the client has asked for, or that a route has needed
+	current    *result              // of the lists that are known; nil: they have changed
+	told       [merge.Kinds]*result // the lists that the client has got
+	noticed    [merge.Kinds]*result // the same, or those that it has been told have changed
+	noticing   *time.Timer          // the client will be told of changes; nil: no
 }
 
 var _ jsonrpc.Local = (*session)(nil)
@@ -106,6 +108,7 @@ func (s *session) hasOpen(c *conn) bool {
 func (s *session) initialize(r request) {
 	if s.params == nil {
 		s.params = r.m.Params()
+		s.clientName, _ = rawjson.MemberText(s.params, "clientInfo", "name")
 		for _, l := range s.links {
 			if l.m.may(s.ctx) {
 				l.event(open, merge.Tools)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -66,6 +67,21 @@ func (f *fake) conn() *fakeConn {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.conns[len(f.conns)-1]
+}
+
+// nth returns a connection by its number.
+func (f *fake) nth(n int) *fakeConn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.conns[n]
+}
+
+// dialled returns how often it was dialled, when all goroutines have come to rest.
+func (f *fake) dialled() int {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dials
 }
 
 // set changes what the member does.

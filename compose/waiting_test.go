@@ -1,0 +1,321 @@
+package compose_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// Of twenty members one boots for 8 s and one is dead. Each client that is known has its list within its patience, and
+// is told when the slow one is there. The dead one costs nobody anything.
+func TestListsWithinThePatienceOfClients(t *testing.T) {
+	for _, known := range append([]clients.Client{{Name: "unknown"}}, clients.All...) {
+		inBubble(t, func(t *testing.T) {
+			var pairs []any
+			var names []string
+			for i := range 18 {
+				pairs = append(pairs, fmt.Sprint("m", i), newFake("t"))
+				names = append(names, fmt.Sprintf("m%d__t", i))
+			}
+			slow, dead := newFake("t"), newFake("t")
+			slow.silent["initialize"], dead.refuse = true, errors.New("it is dead")
+			v := newView(t, members(append(pairs, "slow", slow, "dead", dead)...))
+			begin := time.Now()
+			c := dial(t, v)
+			time.Sleep(10 * time.Millisecond) // of the way of initialize
+			name := known.Name
+			if len(known.Calls) > 0 {
+				name = known.Calls[0]
+			}
+			c.request(1, "initialize", fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":%q,"version":"1"}}`, name))
+			c.take()
+			c.request(2, "tools/list", "{}")
+			for time.Since(begin) < 10*time.Second {
+				if got := c.take(); len(got) > 0 {
+					ssetest.Want(t, known.Name, strings.Join(got, "\n"), tools(2, names...))
+					break
+				}
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+			}
+			most := 5 * time.Second
+			if known.Patience > 0 {
+				most = min(most, known.Patience*3/4)
+			}
+			if took := time.Since(begin); took > most+20*time.Millisecond {
+				t.Errorf("%s waited %v, and should have waited %v", known.Name, took, most)
+			}
+			// Nobody waits for a member that has been waited for.
+			d := open(t, v)
+			d.take()
+			d.request(2, "tools/list", "{}")
+			d.want("the next client", tools(2, names...))
+			time.Sleep(8*time.Second - time.Since(begin))
+			slow.set(func(f *fake) { f.silent["initialize"] = false })
+			for _, conn := range slow.conns {
+				conn.answerHeld(slow.says)
+			}
+			time.Sleep(250 * time.Millisecond)
+			synctest.Wait()
+			for _, client := range []*client{c, d} {
+				client.want("told", `{"method":"notifications/tools/list_changed"}`)
+				client.request(3, "tools/list", "{}")
+				client.want("list", tools(3, append(names, "slow__t")...))
+			}
+			time.Sleep(time.Minute)
+			c.want("nothing more")
+		})
+	}
+}
+
+// A server that comes back is listed by all sessions within the next retry (toolhive #5786), and so is one that comes
+// back with other tools.
+func TestMemberThatComesBack(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := newFake("t"), newFake("t")
+		a.refuse = errors.New("not yet")
+		v := newView(t, members("a", a, "b", b))
+		c, d := open(t, v), open(t, v)
+		for _, client := range []*client{c, d} {
+			client.take()
+			client.request(2, "tools/list", "{}")
+			client.want("list", tools(2, "b__t"))
+		}
+		ssetest.Want(t, "dials at once", a.dialled(), 2)
+		time.Sleep(5*time.Second + time.Millisecond)
+		ssetest.Want(t, "dials after 5 s", a.dialled(), 4)
+		time.Sleep(10 * time.Second)
+		ssetest.Want(t, "dials after 15 s", a.dialled(), 6)
+		a.set(func(f *fake) { f.refuse = nil })
+		time.Sleep(20*time.Second + time.Second)
+		for _, client := range []*client{c, d} {
+			client.want("told", `{"method":"notifications/tools/list_changed"}`)
+			client.request(3, "tools/list", "{}")
+			client.want("list", tools(3, "a__t", "b__t"))
+		}
+		time.Sleep(time.Minute)
+
+		// Its process ends. Its tools stay, and it is dialled again at once, for each session.
+		a.set(func(f *fake) { f.lists["tools/list"] = listOf("tools", "name", "t", "u") })
+		first, second := a.nth(0), a.nth(1)
+		first.end(io.EOF)
+		second.end(io.EOF)
+		ssetest.Want(t, "dials", a.dialled(), 10)
+		time.Sleep(time.Second)
+		for _, client := range []*client{c, d} {
+			client.want("told", `{"method":"notifications/tools/list_changed"}`)
+			client.request(4, "tools/call", `{"name":"a__u"}`)
+		}
+		ssetest.Want(t, "calls", len(a.nth(2).take())+len(a.nth(3).take()), 4)
+
+		// One that ends as soon as it is there is not dialled all the time.
+		before := a.dialled()
+		for range 3 {
+			a.conn().end(io.EOF)
+		}
+		ssetest.Want(t, "dials", a.dialled(), before)
+		time.Sleep(4 * time.Second)
+		ssetest.Want(t, "dials within 4 s", a.dialled(), before)
+		time.Sleep(2 * time.Second)
+		ssetest.Want(t, "dials after 5 s", a.dialled(), before+1)
+	})
+}
+
+// When one session finds a member well, all sessions try again.
+func TestOneSessionFindsAMemberWell(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newFake("t")
+		a.refuse = errors.New("not yet")
+		v := newView(t, members("a", a, "b", newFake("t")))
+		c := open(t, v)
+		c.request(2, "tools/list", "{}")
+		c.take()
+		a.set(func(f *fake) { f.refuse = nil })
+		d := open(t, v)
+		d.take()
+		d.request(2, "tools/list", "{}")
+		d.want("list", tools(2, "a__t", "b__t"))
+		time.Sleep(250 * time.Millisecond)
+		synctest.Wait()
+		c.want("told", `{"method":"notifications/tools/list_changed"}`)
+	})
+}
+
+// The time between two tries of a member that stays dead doubles up to 5 min. Nothing is tried for nobody.
+func TestTriesOfADeadMember(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newFake("t")
+		a.refuse = errors.New("it is dead")
+		v := newView(t, members("a", a, "b", newFake("t")))
+		c := open(t, v)
+		for _, after := range []time.Duration{5, 10, 20, 40, 80, 160, 300, 300, 300} {
+			before := a.dialled()
+			time.Sleep(after*time.Second - time.Nanosecond)
+			ssetest.Want(t, fmt.Sprint("dials before ", after), a.dialled(), before)
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			ssetest.Want(t, fmt.Sprint("dials after ", after), a.dialled(), before+1)
+		}
+		ssetest.Must(t, c.conn.Close())
+		before := a.dialled()
+		time.Sleep(time.Hour)
+		ssetest.Want(t, "dials for nobody", a.dialled(), before)
+	})
+}
+
+// A call goes to a member only after it has answered initialize on a new connection.
+func TestCallsWaitForANewConnection(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newFake("t")
+		c := open(t, newView(t, members("a", a)))
+		c.request(2, "tools/list", "{}")
+		c.take()
+		time.Sleep(time.Minute)
+		a.set(func(f *fake) { f.silent["initialize"] = true })
+		a.conn().end(io.EOF)
+		c.request(3, "tools/call", `{"name":"t"}`)
+		c.request(4, "vendor/x", `{}`)
+		a.wantGot(t, "nothing yet")
+		a.set(func(f *fake) { f.silent["initialize"] = false })
+		a.conn().answerHeld(a.says)
+		a.wantGot(t, "calls", `{"method":"notifications/initialized"}`, `{"id":3,"method":"tools/call","params":{"name":"t"}}`,
+			`{"id":4,"method":"vendor/x","params":{}}`)
+	})
+}
+
+// Changes of lists are told once, 250 ms after the first, if the client has listed, and only if the list differs then.
+func TestChangesAreToldTogether(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := newFake("t"), newFake("t")
+		c := open(t, newView(t, members("a", a, "b", b)))
+		c.take()
+		change := func(f *fake, tools ...string) {
+			f.set(func(f *fake) { f.lists["tools/list"] = listOf("tools", "name", tools...) })
+			f.conn().say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		wait := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait()
+		}
+		change(a, "u")
+		wait(time.Second)
+		c.want("it has not listed")
+		c.request(2, "tools/list", "{}")
+		c.want("list", tools(2, "a__u", "b__t"))
+		for i := range 10 {
+			change(a, fmt.Sprint("u", i))
+			change(b, fmt.Sprint("u", i))
+			time.Sleep(20 * time.Millisecond)
+		}
+		c.want("not yet")
+		wait(50 * time.Millisecond)
+		c.want("told", `{"method":"notifications/tools/list_changed"}`)
+		change(a, "v")
+		change(a, "u9")
+		wait(time.Second)
+		c.want("nothing has changed in the end")
+		change(a, "v")
+		c.request(3, "tools/list", "{}")
+		wait(time.Second)
+		c.want("it has the new list", tools(3, "a__v", "b__u9"))
+		change(a, "w")
+		wait(time.Second)
+		change(a, "v")
+		wait(time.Second)
+		c.want("told of each", `{"method":"notifications/tools/list_changed"}`, `{"method":"notifications/tools/list_changed"}`)
+		change(a, "v")
+		wait(time.Second)
+		c.want("the same list again")
+	})
+}
+
+// A list that changes while it is read is read again.
+func TestListThatChangesWhileItIsRead(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newFake("new")
+		a.silent["tools/list"] = true
+		c := open(t, newView(t, members("a", a, "b", newFake("t"))))
+		c.take()
+		c.request(2, "tools/list", "{}")
+		a.conn().say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		a.set(func(f *fake) { f.silent["tools/list"] = false })
+		a.conn().answerHeld(listOf("tools", "name", "old"))
+		c.want("list", tools(2, "a__new", "b__t"))
+	})
+}
+
+// A name leads to the tool that the client was shown, although the first member has it since then.
+func TestNameKeepsItsTool(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		empty := ""
+		late, b := newFake("t"), newFake("t")
+		late.silent["initialize"] = true
+		list := members("late", late, "b", b)
+		list[0].Prefix, list[1].Prefix = &empty, &empty
+		c := open(t, newView(t, list))
+		c.request(2, "tools/list", "{}")
+		time.Sleep(6 * time.Second)
+		c.take()
+		b.conn().take()
+		late.conn().answerHeld(late.says)
+		late.conn().take()
+		c.request(3, "tools/call", `{"name":"t"}`)
+		b.wantGot(t, "call", `{"id":3,"method":"tools/call","params":{"name":"t"}}`)
+		c.request(4, "tools/list", "{}")
+		c.request(5, "tools/call", `{"name":"t"}`)
+		late.wantGot(t, "call after a new list", `{"id":5,"method":"tools/call","params":{"name":"t"}}`)
+	})
+}
+
+// Pages are those of one list, although that has changed meanwhile. A cursor of an older one is unknown.
+func TestPages(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		long := strings.Repeat("x", 400<<10)
+		var entries []string
+		for i := range 4 {
+			entries = append(entries, fmt.Sprintf(`{"name":"t%d","description":%q}`, i, long))
+		}
+		a, b := newFake(), newFake("t")
+		a.lists["tools/list"] = `{"tools":[` + strings.Join(entries, ",") + `]}`
+		c := open(t, newView(t, members("a", a, "b", b)))
+		c.take()
+		page := func(number int64, cursor string) (names, next string) {
+			t.Helper()
+			c.request(number, "tools/list", `{"cursor":`+cursor+`}`)
+			got := strings.Join(c.take(), "\n")
+			for _, part := range strings.Split(got, `{"name":"`)[1:] {
+				name, _, _ := strings.Cut(part, `"`)
+				names += name + " "
+			}
+			if _, after, ok := strings.Cut(got, `"nextCursor":`); ok {
+				next = strings.TrimSuffix(after, "}}")
+			}
+			if strings.Contains(got, "unknown cursor") {
+				names = "unknown"
+			}
+			return names, next
+		}
+		names, next := page(2, `null`)
+		ssetest.Want(t, "first", names, "a__t0 a__t1 ")
+		b.set(func(f *fake) { f.lists["tools/list"] = listOf("tools", "name", "u") })
+		b.conn().say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		names, none := page(3, next)
+		ssetest.Want(t, "second", names+none, "a__t2 a__t3 b__t ")
+		names, _ = page(5, next)
+		ssetest.Want(t, "again", names, "a__t2 a__t3 b__t ")
+		_, newest := page(6, `null`)
+		for _, cursor := range []string{next, `"x"`, `7`, `"1.0"`, `"1.-1"`, strings.Replace(newest, ".1", ".9", 1)} {
+			names, _ = page(7, cursor)
+			ssetest.Want(t, cursor, names, "unknown")
+		}
+		time.Sleep(time.Second)
+		c.want("it has the new list")
+	})
+}
