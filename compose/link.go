@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
@@ -28,6 +29,7 @@ type link struct {
 	m     *member
 	state linkState
 	conn  *conn           // nil: there is none
+	asks  bool            // conn has the client's initialize and has not answered it
 	said  json.RawMessage // the result of initialize; nil: none yet
 	lists [merge.Kinds]*merge.List
 	reads [merge.Kinds]*listRead // nil: the list is not being read
@@ -46,9 +48,12 @@ type listRead struct {
 // conn is a connection with a member.
 type conn struct {
 	jsonrpc.Conn
-	local  jsonrpc.Local // the same; nil: it takes no requests that are parsed
-	link   *link
-	dialed time.Time
+	local     jsonrpc.Local // the same; nil: it takes no requests that are parsed
+	link      *link
+	dialed    time.Time
+	over      chan struct{} // closed when the link has another connection, or none
+	watched   bool          // its condition is, by a goroutine
+	condition asker.Condition
 }
 
 // event makes the move of an event, and does what follows. kind is that of the list, for wanted and changed.
@@ -77,9 +82,12 @@ func (l *link) event(e linkEvent, kind merge.Kind) {
 	}
 }
 
-// begin sends initialize, over a new connection if there is none.
+// begin sends initialize, over a new connection if there is none. A connection that has it already will answer it.
 func (l *link) begin() {
-	if l.conn != nil {
+	switch {
+	case l.asks:
+		return
+	case l.conn != nil:
 		l.initialize()
 		return
 	}
@@ -95,24 +103,19 @@ func (l *link) begin() {
 		case err != nil:
 			l.failed(refused, err.Error())
 		default:
-			l.conn = &conn{Conn: opened, link: l, dialed: time.Now()}
-			l.conn.local, _ = opened.(jsonrpc.Local)
-			c := l.conn
+			c := &conn{Conn: opened, link: l, dialed: time.Now(), over: make(chan struct{}), condition: asker.Starting}
+			c.local, _ = opened.(jsonrpc.Local)
+			l.conn = c
 			s.later(c.listen)
 			l.initialize()
 		}
 	})
 }
 
-// relay is a [jsonrpc.Local] that says with which request a message came.
-type relay interface {
-	PushFor(receive func(msg []byte, request jsonrpc.ID, err error))
-}
-
 // listen has the messages of the member arrive at receive.
 func (c *conn) listen() {
 	switch from := c.Conn.(type) {
-	case relay:
+	case jsonrpc.Relay:
 		from.PushFor(c.receive)
 	case jsonrpc.Local:
 		from.Push(func(msg []byte, err error) { c.receive(msg, "", err) })
@@ -131,7 +134,10 @@ func (c *conn) listen() {
 
 // initialize sends the client's initialize to the member.
 func (l *link) initialize() {
+	l.asks = true
+	defer l.s.later(l.conn.watch) // after it is sent: memory answers it inside the call
 	l.ask(mcp.MethodInitialize, l.s.params, func(response *jsonrpc.Message, why string) {
+		l.asks = false
 		if response == nil || response.Result() == nil {
 			l.failed(refused, why)
 			return
@@ -296,7 +302,7 @@ func (l *link) lost(c *conn, err error) {
 	if not, ok := errors.AsType[*jsonrpc.NotTakenError](err); ok {
 		untaken = not.ID
 	}
-	l.conn, l.used = nil, false
+	l.disconnect()
 	l.reads = [merge.Kinds]*listRead{}
 	s.dropAsked(c)
 	for number, on := range s.open {
@@ -316,10 +322,16 @@ func (l *link) lost(c *conn, err error) {
 	}
 }
 
+// disconnect takes the connection from the link.
+func (l *link) disconnect() {
+	close(l.conn.over)
+	l.conn, l.used, l.asks = nil, false, false
+}
+
 // close ends the connection.
 func (l *link) close() {
 	if c := l.conn; c != nil {
-		l.conn = nil
+		l.disconnect()
 		l.s.dropAsked(c)
 		l.s.later(func() { _ = c.Close() })
 	}

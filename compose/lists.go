@@ -146,6 +146,9 @@ func (s *session) settle() {
 	if s.err != nil {
 		return
 	}
+	if s.greeting != nil && !slices.ContainsFunc(s.links, (*link).answersAtOnce) {
+		s.answerInitialize()
+	}
 	for _, number := range slices.Sorted(maps.Keys(s.waiting)) {
 		if w := s.waiting[number]; w != nil && !s.mustWait(w) {
 			s.goOn(w)

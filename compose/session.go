@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// session is a view as one client has it. It is a jsonrpc.Local.
+// session is a view as one client has it.
 //
 // Requests and answers of the client pass in the goroutine that brings them. All else that follows from a message is
 // collected while mu is held, and done after it, in order: see unlock. So no member and no client is called under the
@@ -42,9 +42,12 @@ type session struct {
 	told       [merge.Kinds]*result // the lists that the client has got
 	noticed    [merge.Kinds]*result // the same, or those that it has been told have changed
 	noticing   *time.Timer          // the client will be told of changes; nil: no
+
+	greeting      *request // initialize, which waits for memory; nil: it does not
+	greetingTimer *time.Timer
 }
 
-var _ jsonrpc.Local = (*session)(nil)
+var _ jsonrpc.Relay = (*session)(nil)
 
 // later has f called after mu is given up, after all that is due. mu is held.
 func (s *session) later(f func()) { s.due = append(s.due, f) }
@@ -120,13 +123,38 @@ func (s *session) initialize(r request) {
 	s.later(func() { // after the dials, which have initialize sent after this
 		s.mu.Lock()
 		defer s.unlock()
-		s.later(func() { s.answerInitialize(r) })
+		s.later(func() { s.awaitMemory(r) })
 	})
 }
 
-func (s *session) answerInitialize(r request) {
+// awaitMemory answers initialize, when the members have answered of which something is remembered.
+func (s *session) awaitMemory(r request) {
 	s.mu.Lock()
 	defer s.unlock()
+	if s.err != nil {
+		return
+	}
+	s.greeting = &r
+	s.settle()
+	if s.greeting == nil {
+		return
+	}
+	s.greetingTimer = time.AfterFunc(memoryWait, func() {
+		s.mu.Lock()
+		defer s.unlock()
+		if s.greeting == &r && s.err == nil {
+			s.answerInitialize()
+		}
+	})
+}
+
+// answerInitialize answers the client's initialize with what is known of the members now.
+func (s *session) answerInitialize() {
+	r := *s.greeting
+	s.greeting = nil
+	if s.greetingTimer != nil {
+		s.greetingTimer.Stop()
+	}
 	requested, _ := rawjson.MemberText(r.m.Params(), "protocolVersion")
 	var all []said
 	for _, l := range s.links {
@@ -165,13 +193,16 @@ func (s *session) Close() error {
 	for _, w := range s.waiting {
 		w.timer.Stop()
 	}
-	if s.noticing != nil {
-		s.noticing.Stop()
+	for _, timer := range []*time.Timer{s.noticing, s.greetingTimer} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	var conns []*conn
 	for _, l := range s.links {
 		if l.conn != nil {
 			conns = append(conns, l.conn)
+			l.disconnect()
 		}
 	}
 	clear(s.waiting)

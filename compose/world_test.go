@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -31,6 +32,10 @@ type fake struct {
 	refuse error             // of Dial
 	dials  int
 	conns  []*fakeConn
+
+	isConditional bool // its connections know its condition
+	condition     asker.Condition
+	changed       chan struct{} // closed at the next change of it
 }
 
 // newFake returns a member with these tools.
@@ -59,7 +64,30 @@ func (f *fake) Dial(context.Context) (jsonrpc.Conn, error) {
 	}
 	c := &fakeConn{of: f}
 	f.conns = append(f.conns, c)
+	if f.isConditional {
+		return conditionalConn{c}, nil
+	}
 	return c, nil
+}
+
+// be gives the member a condition.
+func (f *fake) be(condition asker.Condition) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.isConditional, f.condition = true, condition
+	if f.changed != nil {
+		close(f.changed)
+	}
+	f.changed = make(chan struct{})
+}
+
+// conditionalConn is a connection with a fake whose condition is known.
+type conditionalConn struct{ *fakeConn }
+
+func (c conditionalConn) Condition() (asker.Condition, <-chan struct{}) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	return c.of.condition, c.of.changed
 }
 
 // conn returns the newest connection.
@@ -202,7 +230,7 @@ func (c *fakeConn) Close() error {
 // client is the gateway in front of a view, with its client.
 type client struct {
 	t    *testing.T
-	conn jsonrpc.Local
+	conn jsonrpc.Relay
 
 	mu   sync.Mutex
 	got  []string
@@ -231,10 +259,8 @@ func dial(t *testing.T, v *compose.View) *client {
 	c := &client{t: t}
 	conn, err := v.Dial(t.Context())
 	ssetest.Must(t, err)
-	c.conn = conn.(jsonrpc.Local)
-	c.conn.(interface {
-		PushFor(receive func(msg []byte, request jsonrpc.ID, err error))
-	}).PushFor(func(msg []byte, request jsonrpc.ID, err error) {
+	c.conn = conn.(jsonrpc.Relay)
+	c.conn.PushFor(func(msg []byte, request jsonrpc.ID, err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if err != nil {
