@@ -33,6 +33,7 @@ type world struct {
 	mean    bool              // the server takes none
 	expired string            // the subject for which the endpoint gives none any more
 	heads   []string          // the Authorization of each request to the server
+	posted  string            // that of the last POST which the server has taken
 	calls   []string          // the subjects whose calls the tool has run
 }
 
@@ -61,6 +62,9 @@ func (w *world) guard(next http.Handler) http.Handler {
 		_, ok := w.valid[strings.TrimPrefix(header, "Bearer ")]
 		w.heads = append(w.heads, header)
 		ok = ok && !w.mean
+		if ok && r.Method == http.MethodPost {
+			w.posted = header
+		}
 		w.mu.Unlock()
 		if !ok {
 			rw.WriteHeader(http.StatusUnauthorized)
@@ -85,7 +89,7 @@ func newWorld(t *testing.T, sse bool) *world {
 	mcp.AddTool(server, &mcp.Tool{Name: "who"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		who := w.valid[strings.TrimPrefix(w.heads[len(w.heads)-1], "Bearer ")]
+		who := w.valid[strings.TrimPrefix(w.posted, "Bearer ")]
 		w.calls = append(w.calls, who)
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: who}}}, nil, nil
 	})

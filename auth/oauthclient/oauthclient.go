@@ -108,6 +108,7 @@ func (c Config) Authorizer(
 func (c Config) newSource(client func() string, log *slog.Logger) *source {
 	s := &source{
 		file: c.RefreshTokenFile, log: log, limit: rate.NewLimiter(rate.Every(2*time.Second), 5),
+		endpoint: make(chan struct{}, 1),
 		conf: clientcredentials.Config{
 			ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.TokenURL, Scopes: c.Scopes,
 			EndpointParams: url.Values{},
@@ -170,14 +171,15 @@ func Finish() {
 
 // source gets the tokens of one client, or of all. It asks the endpoint once at a time.
 type source struct {
-	conf    clientcredentials.Config // its parameters make it any grant
-	client  *http.Client
-	file    string        // of the refresh token; "": there is none
-	subject func() string // returns the client's header; nil: no token is exchanged
-	log     *slog.Logger
-	limit   *rate.Limiter // of requests to the endpoint
-	asking  singleflight.Group
-	token   atomic.Pointer[oauth2.Token] // nil: there is none
+	conf     clientcredentials.Config // its parameters make it any grant; guarded by endpoint
+	client   *http.Client
+	file     string        // of the refresh token; "": there is none
+	subject  func() string // returns the client's header; nil: no token is exchanged
+	log      *slog.Logger
+	limit    *rate.Limiter                // of requests to the endpoint
+	asking   singleflight.Group           // by the client's header
+	endpoint chan struct{}                // has one while the endpoint is asked
+	token    atomic.Pointer[oauth2.Token] // nil: there is none
 }
 
 // authorize returns the header with the token, and gets another if there is none, it is over,
@@ -186,8 +188,13 @@ func (s *source) authorize(ctx context.Context, refused string) (string, error) 
 	if header := s.current(refused); header != "" {
 		return header, nil
 	}
+	// Requests with one header share an answer. A newer header does not: the endpoint may refuse the older one.
+	subject := ""
+	if s.subject != nil {
+		subject = s.subject()
+	}
 	// It goes on if ctx ends before: a refresh token may be good only once.
-	asked := s.asking.DoChan("", func() (any, error) { return s.ask(refused) })
+	asked := s.asking.DoChan(subject, func() (any, error) { return s.ask(subject, refused) })
 	select {
 	case answer := <-asked:
 		return answer.Val.(string), answer.Err
@@ -207,12 +214,14 @@ func (s *source) current(refused string) string {
 func bearerHeader(token *oauth2.Token) string { return "Bearer " + token.AccessToken }
 
 // ask asks the endpoint for a token, unless another request has got one, or there were too many.
-func (s *source) ask(refused string) (string, error) {
+func (s *source) ask(subject, refused string) (string, error) {
+	s.endpoint <- struct{}{}
+	defer func() { <-s.endpoint }()
 	if header := s.current(refused); header != "" {
 		return header, nil
 	}
 	if s.subject != nil {
-		scheme, token, _ := strings.Cut(s.subject(), " ")
+		scheme, token, _ := strings.Cut(subject, " ")
 		if !strings.EqualFold(scheme, "Bearer") || token == "" {
 			return "", errNoToken
 		}

@@ -373,3 +373,39 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// A request with the client's newer token does not share the refusal of the older one, which is on its way.
+func TestNewerTokenIsExchangedBesideAnOlderOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refuse := make(chan struct{})
+		e := &endpoint{answer: func(n int, _ *http.Request) (int, string) {
+			if n == 1 {
+				<-refuse
+				return 400, `{"error":"invalid_grant"}`
+			}
+			return tokens(3600)(n, nil)
+		}}
+		s := newTestSource(e, Config{Grant: TokenExchange}, "")
+		header := "Bearer older"
+		s.subject = func() string { return header }
+		older, newer := make(chan error), make(chan error)
+		go func() {
+			_, err := s.authorize(t.Context(), "")
+			older <- err
+		}()
+		synctest.Wait()
+		header = "Bearer newer"
+		go func() {
+			_, err := s.authorize(t.Context(), "")
+			newer <- err
+		}()
+		synctest.Wait()
+		close(refuse)
+		if err := <-older; err == nil {
+			t.Error("the older token is exchanged")
+		}
+		if err := <-newer; err != nil {
+			t.Errorf("the newer token: %v", err)
+		}
+	})
+}
