@@ -126,8 +126,8 @@ func (n *node) takeOff(f *flight) (land func(), ok bool) {
 	}, true
 }
 
-// call is a request that is forwarded.
-type call struct {
+// forwardedCall is a request that is forwarded.
+type forwardedCall struct {
 	n     *node
 	w     http.ResponseWriter
 	r     *http.Request
@@ -142,7 +142,7 @@ func (n *node) Forward(w http.ResponseWriter, r *http.Request, f httpcheck.Forwa
 	if len(owner) != idBytes || owner == n.id && !n.draining(f.Server) {
 		return false
 	}
-	c := &call{n, w, r, f, time.Now()}
+	c := &forwardedCall{n, w, r, f, time.Now()}
 	_, _, gone := n.state(owner) // if not, it may have the call that this request belongs to
 	at, _ := n.moved.Get([2]string{f.Server, f.ID})
 	_, silent, _ := n.state(at)
@@ -154,7 +154,7 @@ func (n *node) Forward(w http.ResponseWriter, r *http.Request, f httpcheck.Forwa
 }
 
 // resume forwards a request for a connection whose own replica is gone. It reports false if that goes on here.
-func (c *call) resume() (answered bool) {
+func (c *forwardedCall) resume() (answered bool) {
 	replicas := c.n.candidates(c.f.Server, c.f.ID)
 	adopter, err := c.n.ask(c.n.adopted(c.f.Server, c.f.ID))
 	switch isConnected, _, _ := c.n.state(c.n.id); {
@@ -188,7 +188,7 @@ func (c *call) resume() (answered bool) {
 //	silent             gone                errAway
 //	silent for long    gone                gone
 //	it left, unknown   gone without a try
-func (c *call) to(replica string, open bool) (answered bool) {
+func (c *forwardedCall) to(replica string, open bool) (answered bool) {
 	if replica == c.n.id {
 		return false
 	}
@@ -226,7 +226,7 @@ func (c *call) to(replica string, open bool) (answered bool) {
 
 // send has a replica serve the request, and writes the response. It fails if no response has
 // begun. If a response is cut, it panics with http.ErrAbortHandler.
-func (c *call) send(replica string, open bool) error {
+func (c *forwardedCall) send(replica string, open bool) error {
 	ctx, end := context.WithCancelCause(c.r.Context())
 	defer end(nil)
 	var sent atomic.Bool // the replica may have got some of the request
@@ -290,7 +290,7 @@ func (c *call) send(replica string, open bool) error {
 
 // rewrite makes the request for the replica: that of the client, with all its headers, and what
 // httpcheck.Forward says.
-func (c *call) rewrite(p *httputil.ProxyRequest, replica string, open bool) {
+func (c *forwardedCall) rewrite(p *httputil.ProxyRequest, replica string, open bool) {
 	out := p.Out
 	at := *p.In.URL
 	at.Scheme, at.Host, at.User, at.Opaque, at.RawQuery = "https", replica, nil, "", oneLine(at.RawQuery)
@@ -315,7 +315,7 @@ func (c *call) rewrite(p *httputil.ProxyRequest, replica string, open bool) {
 
 // landed counts a response that has begun, and panics if it is cut. A stream ends in order when
 // this replica shuts down, as the client opens another one then.
-func (c *call) landed(from *source, to *sink, cause error) {
+func (c *forwardedCall) landed(from *source, to *sink, cause error) {
 	result := metrics.ForwardOK
 	switch {
 	case to.failed, from.err != nil && c.r.Context().Err() != nil:
@@ -411,7 +411,7 @@ func (s *source) Read(p []byte) (int, error) {
 
 // failed answers a request that has no response with 503. It reports false if no replica has
 // received the request, or none has the connection.
-func (c *call) failed(err error) (answered bool) {
+func (c *forwardedCall) failed(err error) (answered bool) {
 	result, reason, again := metrics.ForwardUnreachable, "replica_unreachable", false
 	text := "the replica of this connection was lost with the request"
 	switch {
