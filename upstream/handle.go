@@ -48,7 +48,7 @@ func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)
 	}
-	c := &handleConn{fn: h, answers: buffer.NewQueue(buffer.SendLimit), running: make(map[jsonrpc.ID]*call)}
+	c := &handleConn{fn: h, answers: buffer.NewQueue(buffer.SendLimit), running: make(map[jsonrpc.ID]*runningCall)}
 	c.ctx, c.cancel = context.WithCancel(caller.Values(ctx))
 	c.workers = workers.New(c.ctx.Done())
 	return c, nil
@@ -64,15 +64,15 @@ type handleConn struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards all below
-	running map[jsonrpc.ID]*call
+	running map[jsonrpc.ID]*runningCall
 	bytes   int                 // of running
 	receive func([]byte, error) // gets the answers; nil: Recv returns them
 }
 
 var _ jsonrpc.Local = (*handleConn)(nil)
 
-// call is a request whose response nobody has received.
-type call struct {
+// runningCall is a request whose response nobody has received.
+type runningCall struct {
 	id     jsonrpc.ID
 	msg    []byte
 	ctx    context.Context
@@ -88,18 +88,18 @@ func (c *handleConn) Send(msg []byte) error {
 	if m.Kind != jsonrpc.Request {
 		return c.notify(m)
 	}
-	return c.begin(&call{id: m.ID, msg: m.Raw()}, m.Context)
+	return c.begin(&runningCall{id: m.ID, msg: m.Raw()}, m.Context)
 }
 
 // SendRequest is Send for a request.
 func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64) error {
 	id := jsonrpc.NumberID(number)
-	return c.begin(&call{id: id, msg: m.Renumbered(id)}, m.Context)
+	return c.begin(&runningCall{id: id, msg: m.Renumbered(id)}, m.Context)
 }
 
 // begin calls the function for a request in a goroutine. values are those of its
 // HTTP request; nil: there are none.
-func (c *handleConn) begin(k *call, values context.Context) error {
+func (c *handleConn) begin(k *runningCall, values context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch n := len(c.running); {
@@ -144,7 +144,7 @@ var errGoexit = errors.New("handler ended its goroutine instead of returning a r
 // run calls the function for a request, and delivers its response. The request counts
 // until the response is received, so that a client that does not read its responses keeps
 // only its own session busy.
-func (c *handleConn) run(k *call) {
+func (c *handleConn) run(k *runningCall) {
 	err := errGoexit
 	var response []byte
 	defer func() {
