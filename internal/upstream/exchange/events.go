@@ -85,13 +85,13 @@ func (r *EventReader) Read() (Event, error) {
 		case errors.Is(err, jsonrpc.ErrTooLong):
 			return Event{}, err
 		case err != nil && r.endsWhole():
-			return r.take(r.next), nil
+			return r.endBlock(r.next), nil
 		case err != nil && r.next.retry > 0:
-			return r.take(Event{id: r.Cursor.LastID, retry: r.next.retry}), nil
+			return r.endBlock(Event{id: r.Cursor.LastID, retry: r.next.retry}), nil
 		case err != nil:
 			return Event{}, err
 		case len(line) == 0 && r.some:
-			return r.take(r.next), nil
+			return r.endBlock(r.next), nil
 		}
 		if r.field(line); len(r.next.Data) > r.limit {
 			return Event{}, jsonrpc.ErrTooLong
@@ -109,8 +109,8 @@ func (r *EventReader) endsWhole() bool {
 	return len(r.next.Data) <= r.limit && isResponse(r.next.Data)
 }
 
-// take begins the next block and returns e, which ends the current one.
-func (r *EventReader) take(e Event) Event {
+// endBlock begins the next block and returns e, which ends the current one.
+func (r *EventReader) endBlock(e Event) Event {
 	r.Cursor.LastID = e.id
 	if e.retry > 0 {
 		r.Cursor.Retry = e.retry

@@ -86,11 +86,11 @@ func (s *site) client(given *http.Client) (c *http.Client, release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
-	return s.own, sync.OnceFunc(s.release)
+	return s.own, sync.OnceFunc(s.endSession)
 }
 
-// release closes the idle connections after the last session.
-func (s *site) release() {
+// endSession closes the idle connections after the last session.
+func (s *site) endSession() {
 	s.mu.Lock()
 	s.sessions--
 	last := s.sessions == 0

@@ -161,15 +161,15 @@ func (c *Conn) initialize(k *exchange.Call) {
 // ping asks for server/discover, which every server of this version answers. Any
 // response shows that the server is there.
 func (c *Conn) ping(k *exchange.Call) {
-	if _, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil); err != nil {
+	if _, err := c.post(k.Ctx, ownRequest(mcp.MethodDiscover), nil, nil); err != nil {
 		c.failed(k, err)
 		return
 	}
 	c.result(k, json.RawMessage("{}"))
 }
 
-// own returns a request of the gateway. post gives it an id.
-func own(method string) *jsonrpc.Message {
+// ownRequest returns a request of the gateway. post gives it an id.
+func ownRequest(method string) *jsonrpc.Message {
 	m, _ := jsonrpc.Parse(jsonrpc.NewRequest("0", method, nil)) // is valid
 	return m
 }

@@ -151,7 +151,7 @@ func (c *Conn) listen(ctx context.Context, f stateless.Filter, acknowledged func
 	timer := time.AfterFunc(ackTimeout, cancel)
 	defer timer.Stop()
 	acked := false
-	m, err := c.post(attempt, own(mcp.MethodListen), f.Params(), func(n *jsonrpc.Message) error {
+	m, err := c.post(attempt, ownRequest(mcp.MethodListen), f.Params(), func(n *jsonrpc.Message) error {
 		switch {
 		case n.Method != mcp.MethodAcknowledged:
 			return c.Queue.Push(stateless.Unmark(n), "")

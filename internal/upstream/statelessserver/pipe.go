@@ -181,7 +181,7 @@ func (p *Pipe) read(queue *buffer.Queue, ended func(why error)) {
 		}
 		m, err := jsonrpc.Parse(msg)
 		switch c := p.modern.Load(); {
-		case err == nil && p.take(m):
+		case err == nil && p.deliver(m):
 		case c == nil, err == nil && m.Kind == jsonrpc.Notification:
 			_ = queue.Push(msg, "") // fails at the end
 		case m != nil:
@@ -269,9 +269,9 @@ func (p *Pipe) remove(k *pipeCall) {
 // errEcho is the end of a request that has come back.
 var errEcho = errors.New("the program only sends back what it gets")
 
-// take gives a message of the server to the request that it belongs to. It reports false if
+// deliver gives a message of the server to the request that it belongs to. It reports false if
 // it is not known to belong to one.
-func (p *Pipe) take(m *jsonrpc.Message) bool {
+func (p *Pipe) deliver(m *jsonrpc.Message) bool {
 	k, r := p.find(m), pipeResult{}
 	switch {
 	case k == nil:

@@ -91,7 +91,7 @@ func (c *Conn) unanswered(k *exchange.Call, err error) {
 func (c *Conn) endIfGone() (any, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, exchange.AliveTimeout)
 	defer cancel()
-	_, err := c.post(ctx, own(mcp.MethodDiscover), nil, nil)
+	_, err := c.post(ctx, ownRequest(mcp.MethodDiscover), nil, nil)
 	_, answered := errors.AsType[*jsonrpc.Error](err)
 	if gone := !answered || exchange.DataOf(err).Status >= 500; err != nil && gone && ctx.Err() == nil {
 		c.end(err)
@@ -127,7 +127,7 @@ func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Messa
 	ctx, cancel := context.WithTimeout(c.ctx, discoverTimeout) // other calls may wait for it too
 	defer cancel()
 	c.tools.List(func(params json.RawMessage) (*jsonrpc.Message, error) {
-		return c.post(ctx, own(mcp.MethodListTools), params, nil)
+		return c.post(ctx, ownRequest(mcp.MethodListTools), params, nil)
 	})
 	return c.post(k.Ctx, k.Msg, params, notify)
 }

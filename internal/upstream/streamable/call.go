@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// call is a request in flight. Its goroutine owns the fields.
-type call struct {
+// postedCall is a request in flight. Its goroutine owns the fields.
+type postedCall struct {
 	*exchange.Call
 	reader exchange.Reader
 	wait   <-chan struct{} // post after it is closed; nil: at once
@@ -21,7 +21,7 @@ type call struct {
 
 // begin enters a request as in flight, and runs a goroutine for it. That ends with the
 // session at the latest.
-func (c *Conn) begin(m *jsonrpc.Message, run func(*call)) error {
+func (c *Conn) begin(m *jsonrpc.Message, run func(*postedCall)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -31,7 +31,7 @@ func (c *Conn) begin(m *jsonrpc.Message, run func(*call)) error {
 	if err != nil {
 		return err
 	}
-	k := &call{Call: of}
+	k := &postedCall{Call: of}
 	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, Other: func(m *jsonrpc.Message) error {
 		return c.Queue.Push(m.Raw(), k.ID)
 	}}
@@ -53,15 +53,15 @@ func (c *Conn) begin(m *jsonrpc.Message, run func(*call)) error {
 // Posted takes the first request of the session, which the caller has posted, with its
 // response. err says why there is none. cancel ends the response.
 func (c *Conn) Posted(m *jsonrpc.Message, resp *http.Response, err error, cancel context.CancelFunc) {
-	_ = c.begin(m, func(k *call) { // has room
+	_ = c.begin(m, func(k *postedCall) { // has room
 		defer cancel()
 		defer context.AfterFunc(k.Ctx, cancel)()
-		c.take(k, resp, err)
+		c.readResponse(k, resp, err)
 	})
 }
 
 // ask posts a request and reads its response.
-func (c *Conn) ask(k *call) {
+func (c *Conn) ask(k *postedCall) {
 	if k.wait != nil {
 		select {
 		case <-k.wait:
@@ -74,12 +74,12 @@ func (c *Conn) ask(k *call) {
 		header = nil
 	}
 	resp, err := c.x.Do(k.Ctx, http.MethodPost, k.Msg.Raw(), header)
-	c.take(k, resp, err)
+	c.readResponse(k, resp, err)
 }
 
-// take reads the response to a request that was posted, and answers the request.
+// readResponse reads the response to a request that was posted, and answers the request.
 // While the response lingers after the answer, its messages are passed on.
-func (c *Conn) take(k *call, resp *http.Response, err error) {
+func (c *Conn) readResponse(k *postedCall, resp *http.Response, err error) {
 	k.Msg = nil
 	if k.opens != nil {
 		if err == nil && resp.StatusCode < 300 {
@@ -113,7 +113,7 @@ func (c *Conn) take(k *call, resp *http.Response, err error) {
 // listensFor reports whether the server has a stream for messages that belong to no request.
 // Some send their answers there. It waits until the server has answered the first GET for that
 // stream, or the time of the request is up.
-func (c *Conn) listensFor(k *call) bool {
+func (c *Conn) listensFor(k *postedCall) bool {
 	if k.wait == nil { // no GET goes out before notifications/initialized
 		return false
 	}
@@ -127,7 +127,7 @@ func (c *Conn) listensFor(k *call) bool {
 }
 
 // receive reads one response and answers the request, or returns why it cannot.
-func (c *Conn) receive(k *call, resp *http.Response) error {
+func (c *Conn) receive(k *postedCall, resp *http.Response) error {
 	defer resp.Body.Close()
 	if k.Method == mcp.MethodInitialize && exchange.IsRedirect(resp) {
 		return c.x.Redirected(resp)
@@ -151,7 +151,7 @@ func (c *Conn) receive(k *call, resp *http.Response) error {
 // before it answers 502. So after a broken response, and after a 5xx, the server is asked
 // whether it still has the session: if not, the session ends, and safe requests are repeated
 // on the next. Else only this request fails.
-func (c *Conn) unanswered(k *call, err error) {
+func (c *Conn) unanswered(k *postedCall, err error) {
 	if k.Ctx.Err() != nil { // cancelled, or the session is over: nobody waits
 		return
 	}
@@ -175,7 +175,7 @@ func (c *Conn) unanswered(k *call, err error) {
 
 // lives reports whether the server still has the session, and ends the session if
 // not. Before the answer to initialize there is nothing to ask about.
-func (c *Conn) lives(k *call) bool {
+func (c *Conn) lives(k *postedCall) bool {
 	if k.Method == mcp.MethodInitialize {
 		return true
 	}
@@ -192,7 +192,7 @@ func (c *Conn) lives(k *call) bool {
 }
 
 // answer hands on the answer to a request, whose id is free from then on.
-func (c *Conn) answer(k *call, response []byte) error {
+func (c *Conn) answer(k *postedCall, response []byte) error {
 	c.mu.Lock()
 	c.calls.Answer(k.Call)
 	c.calls.Linger(k.Call)

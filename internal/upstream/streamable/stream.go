@@ -53,7 +53,7 @@ func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
 
 // resume continues the response to a request, which broke off with err. It answers
 // the request, or returns why it cannot.
-func (c *Conn) resume(k *call, err error) error {
+func (c *Conn) resume(k *postedCall, err error) error {
 	pause := newPauses()
 	for failed := 0; failed < maxResumes && k.reader.Resumable(); {
 		if !pause.wait(k.Ctx, k.reader.Cursor.Retry) {
