@@ -14,9 +14,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// call is a request on a connection, from addCall to its answer, or a subscriptions/listen,
+// pooledCall is a request on a connection, from addCall to its answer, or a subscriptions/listen,
 // which the server does not get.
-type call struct {
+type pooledCall struct {
 	method    string
 	principal string
 	level     sharing.Level // of the log messages that the client wants; 0: none
@@ -52,7 +52,7 @@ const (
 )
 
 // endLocked moves a call that is open to how it has ended. It reports false if it has ended before.
-func (k *call) endLocked(how callState) bool {
+func (k *pooledCall) endLocked(how callState) bool {
 	if k.state != callOpen {
 		return false
 	}
@@ -60,7 +60,9 @@ func (k *call) endLocked(how callState) bool {
 	return true
 }
 
-func newCall(method string) *call { return &call{method: method, changed: make(chan struct{}, 1)} }
+func newCall(method string) *pooledCall {
+	return &pooledCall{method: method, changed: make(chan struct{}, 1)}
+}
 
 // ask is a request of the server to the client.
 type ask struct {
@@ -92,7 +94,7 @@ func (h *Handler) call(a *reply, q *request) *httpcheck.Refusal {
 }
 
 // send sends a request to the server, on a connection of its client.
-func (h *Handler) send(a *reply, q *request) (*call, *httpcheck.Refusal) {
+func (h *Handler) send(a *reply, q *request) (*pooledCall, *httpcheck.Refusal) {
 	k := newCall(q.Method)
 	k.principal, k.level = q.principal, q.logLevel
 	k.asks = stateless.AsksInput(q.Method) &&
@@ -103,7 +105,7 @@ func (h *Handler) send(a *reply, q *request) (*call, *httpcheck.Refusal) {
 		return nil, why
 	}
 	if why := pc.prepare(a, q, k); why != nil {
-		h.pool.release(pc, k.exclusive)
+		h.pool.putBack(pc, k.exclusive)
 		return nil, why
 	}
 	params := q.Params()
@@ -115,7 +117,7 @@ func (h *Handler) send(a *reply, q *request) (*call, *httpcheck.Refusal) {
 }
 
 // prepare checks what only the server knows, and enters the call.
-func (pc *pooledConn) prepare(a *reply, q *request, k *call) *httpcheck.Refusal {
+func (pc *pooledConn) prepare(a *reply, q *request, k *pooledCall) *httpcheck.Refusal {
 	if q.Param("requestState").Value != nil && !pc.stateless {
 		return invalidParams("requestState is not what this server gave out")
 	}
@@ -141,7 +143,7 @@ func (pc *pooledConn) prepare(a *reply, q *request, k *call) *httpcheck.Refusal 
 
 // follow writes what comes of a call, until it is answered or needs input. It reports false
 // if the client goes before.
-func (h *Handler) follow(a *reply, q *request, k *call) bool {
+func (h *Handler) follow(a *reply, q *request, k *pooledCall) bool {
 	writing := 0
 	defer func() { k.pc.c.CountQueued(-writing) }()
 	for {
@@ -174,7 +176,7 @@ func (h *Handler) follow(a *reply, q *request, k *call) bool {
 }
 
 // cancel cancels a request at the server. Its answer may still come.
-func (k *call) cancel(reason string) {
+func (k *pooledCall) cancel(reason string) {
 	k.pc.mu.Lock()
 	now := k.endLocked(callCancelled)
 	asks := k.open
@@ -192,7 +194,7 @@ func (k *call) cancel(reason string) {
 	k.pc.post(jsonrpc.NewNotification(mcp.MethodCancelled, params), nil, nil)
 }
 
-func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
+func (k *pooledCall) reply(a *reply, q *request, m *jsonrpc.Message) {
 	if result := m.Result(); result != nil {
 		if q.Method == mcp.MethodListTools {
 			k.pc.group.tools.Learn(q.Params(), result)

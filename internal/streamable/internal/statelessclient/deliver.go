@@ -56,7 +56,7 @@ func (pc *pooledConn) notified(related jsonrpc.ID, m *jsonrpc.Message) {
 
 // callLocked returns the call that a message belongs to; nil if that is unknown. A server on
 // stdio does not say it: then it is the only call, if there is one only.
-func (pc *pooledConn) callLocked(related jsonrpc.ID) *call {
+func (pc *pooledConn) callLocked(related jsonrpc.ID) *pooledCall {
 	if related == "" && len(pc.calls) == 1 {
 		for id := range pc.calls {
 			related = id
@@ -66,7 +66,7 @@ func (pc *pooledConn) callLocked(related jsonrpc.ID) *call {
 }
 
 // noteLocked passes a notification to the client of a call, unless too many wait for it.
-func (pc *pooledConn) noteLocked(k *call, m *jsonrpc.Message) {
+func (pc *pooledConn) noteLocked(k *pooledCall, m *jsonrpc.Message) {
 	switch {
 	case k == nil || k.own || k.state != callOpen:
 		pc.h.opts.Metrics.Dropped(metrics.DroppedUnattributed)
@@ -131,7 +131,7 @@ func (pc *pooledConn) changedLocked(m *jsonrpc.Message) {
 
 // tellLocked queues a notification for a listener. It ends the stream of one that does not
 // read: it would miss a change, and listening again shows it what it has missed.
-func (pc *pooledConn) tellLocked(k *call, m *jsonrpc.Message) {
+func (pc *pooledConn) tellLocked(k *pooledCall, m *jsonrpc.Message) {
 	if _, ok := pc.listeners[k]; !ok {
 		return // the listener is being entered, or is ending: only its subscriptions are there
 	}
@@ -141,7 +141,7 @@ func (pc *pooledConn) tellLocked(k *call, m *jsonrpc.Message) {
 }
 
 // signal says that there is something to take.
-func (k *call) signal() {
+func (k *pooledCall) signal() {
 	select {
 	case k.changed <- struct{}{}:
 	default:
@@ -149,7 +149,7 @@ func (k *call) signal() {
 }
 
 // addLocked adds a notification. It reports false if too many wait.
-func (k *call) addLocked(note []byte) bool {
+func (k *pooledCall) addLocked(note []byte) bool {
 	if k.queued > 0 && k.queued+len(note) > maxQueued {
 		k.pc.h.opts.Metrics.Dropped(metrics.DroppedUndelivered)
 		return false
@@ -161,14 +161,14 @@ func (k *call) addLocked(note []byte) bool {
 }
 
 // queueLocked takes n more bytes from the budget.
-func (k *call) queueLocked(n int) {
+func (k *pooledCall) queueLocked(n int) {
 	k.queued += n
 	k.pc.c.CountQueued(n)
 }
 
 // takeLocked returns the notifications that wait, and how many bytes the caller must give
 // back once they are written.
-func (k *call) takeLocked() (notes [][]byte, size int) {
+func (k *pooledCall) takeLocked() (notes [][]byte, size int) {
 	notes, size = k.notes, k.queued
 	k.notes, k.queued = nil, 0
 	return notes, size

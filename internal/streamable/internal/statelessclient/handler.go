@@ -61,7 +61,7 @@ func New(f *httpcheck.Checker, backend httpcheck.Backend, registry *connstate.Re
 	return &Handler{
 		checks: f, backend: backend, registry: registry, opts: o,
 		pool:      &pool{maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
-		suspended: &suspended{max: maxSuspended, clustered: o.Cluster != nil, calls: make(map[string]*call)},
+		suspended: &suspended{max: maxSuspended, clustered: o.Cluster != nil, calls: make(map[string]*pooledCall)},
 	}
 }
 
@@ -174,7 +174,7 @@ func (h *Handler) discover(a *reply, q *request) *httpcheck.Refusal {
 	if why != nil {
 		return why
 	}
-	defer h.pool.release(pc, false)
+	defer h.pool.putBack(pc, false)
 	a.result(stateless.Complete(q.Method, stateless.DiscoverResult(pc.result, servedVersions()), pc.info()))
 	return nil
 }

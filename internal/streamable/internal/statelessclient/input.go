@@ -22,12 +22,12 @@ type suspended struct {
 	max       int
 	clustered bool // input for a connection that drains still comes
 	mu        sync.Mutex
-	calls     map[string]*call
+	calls     map[string]*pooledCall
 }
 
 // putCall keeps a call under its request state until it is taken or its time is up, or returns
 // why it is not kept. Once the connection drains outside of a cluster, cancel would not find the call.
-func (h *suspended) putCall(k *call, state string) *jsonrpc.Error {
+func (h *suspended) putCall(k *pooledCall, state string) *jsonrpc.Error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -53,7 +53,7 @@ func (h *Handler) AwaitsInput(state string) bool {
 }
 
 // takeCall returns the call of a principal that a request state is about; nil if there is none.
-func (h *suspended) takeCall(state, principal, method string) *call {
+func (h *suspended) takeCall(state, principal, method string) *pooledCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k := h.calls[state]
@@ -68,7 +68,7 @@ func (h *suspended) takeCall(state, principal, method string) *call {
 // cancel cancels the calls on a connection that is about to close: their clients come back
 // to another gateway, if at all.
 func (h *suspended) cancel(pc *pooledConn) {
-	var calls []*call
+	var calls []*pooledCall
 	h.mu.Lock()
 	for state, k := range h.calls {
 		if k.pc == pc {
@@ -84,7 +84,7 @@ func (h *suspended) cancel(pc *pooledConn) {
 }
 
 // askClient ends the response with the server's requests, and suspends the call.
-func (h *Handler) askClient(a *reply, k *call) {
+func (h *Handler) askClient(a *reply, k *pooledCall) {
 	k.rounds++
 	if k.rounds > stateless.MaxRounds {
 		k.cancel("too many rounds of input")
@@ -106,7 +106,7 @@ func (h *Handler) askClient(a *reply, k *call) {
 }
 
 // show returns the open requests of the server, by the keys that the client answers with.
-func (k *call) show() json.RawMessage {
+func (k *pooledCall) show() json.RawMessage {
 	k.pc.mu.Lock()
 	defer k.pc.mu.Unlock()
 	requests := json.RawMessage("{}")
@@ -118,7 +118,7 @@ func (k *call) show() json.RawMessage {
 
 // resume passes a client's answers to the server, and returns the call that goes on; nil if
 // there is none with that request state.
-func (h *Handler) resume(q *request, state string, answers map[string]json.RawMessage) *call {
+func (h *Handler) resume(q *request, state string, answers map[string]json.RawMessage) *pooledCall {
 	k := h.suspended.takeCall(state, q.principal, q.Method)
 	if k == nil {
 		return nil
@@ -138,7 +138,7 @@ func (h *Handler) forward(a *reply, q *request, state string) bool {
 
 // takeAnswers removes the requests of the server that a client has answered, and returns the
 // answers. The client is asked for the others again.
-func (k *call) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc.ID]json.RawMessage {
+func (k *pooledCall) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc.ID]json.RawMessage {
 	k.pc.mu.Lock()
 	defer k.pc.mu.Unlock()
 	settled := make(map[jsonrpc.ID]json.RawMessage)

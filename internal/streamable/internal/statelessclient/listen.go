@@ -36,7 +36,7 @@ func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 	if why != nil {
 		return why
 	}
-	defer h.pool.release(pc, false)
+	defer h.pool.putBack(pc, false)
 	k := newCall(q.Method)
 	k.pc, k.id = pc, q.ID
 	ctx, cancel := context.WithCancel(a.r.Context())
@@ -50,7 +50,7 @@ func (h *Handler) listen(a *reply, q *request) *httpcheck.Refusal {
 }
 
 // endListen ends the stream of a subscriptions/listen. The caller holds pooledConn.mu.
-func (k *call) endListen() {
+func (k *pooledCall) endListen() {
 	meta := rawjson.SetMember(json.RawMessage("{}"), json.RawMessage(k.id), mcp.MetaSubscription)
 	if k.endLocked(callAnswered) {
 		k.answer = parseAnswer(jsonrpc.NewResult(k.id, rawjson.SetMember(json.RawMessage("{}"), meta, "_meta")))
@@ -61,7 +61,7 @@ func (k *call) endListen() {
 // subscribe enters a listener, and acknowledges what it gets of what it wants: what the
 // server has declared, and the resources that the server lets the connection subscribe to.
 // It returns the resources that the server may think it subscribes to.
-func (pc *pooledConn) subscribe(ctx context.Context, k *call, wanted stateless.Filter) []string {
+func (pc *pooledConn) subscribe(ctx context.Context, k *pooledCall, wanted stateless.Filter) []string {
 	got := wanted.And(stateless.ChangingLists(pc.result))
 	var asked []string
 	for _, uri := range wanted.URIs {
@@ -92,7 +92,7 @@ func (pc *pooledConn) subscribe(ctx context.Context, k *call, wanted stateless.F
 // subscribeTo subscribes a listener to a resource, and reports whether that worked. Only
 // the first subscriber to a resource needs the server. It fails if the server does not
 // answer in time.
-func (pc *pooledConn) subscribeTo(ctx context.Context, k *call, uri string) (ok bool, err error) {
+func (pc *pooledConn) subscribeTo(ctx context.Context, k *pooledCall, uri string) (ok bool, err error) {
 	err = pc.inTurn(ctx, func(ctx context.Context) error {
 		pc.mu.Lock()
 		done, tooMany := pc.resources.Subscribe(uri, k)
@@ -116,7 +116,7 @@ func (pc *pooledConn) subscribeTo(ctx context.Context, k *call, uri string) (ok 
 
 // unsubscribe removes a listener, and ends its subscriptions, which are to these
 // resources, at the server. A server that does not answer is not told of the others.
-func (pc *pooledConn) unsubscribe(k *call, uris []string) {
+func (pc *pooledConn) unsubscribe(k *pooledCall, uris []string) {
 	pc.mu.Lock()
 	delete(pc.listeners, k)
 	_, size := k.takeLocked()

@@ -91,7 +91,7 @@ func (p *pool) tryTake(key string, exclusive bool) (pc *pooledConn, fresh bool, 
 	return pc, fresh, nil
 }
 
-func (p *pool) release(pc *pooledConn, exclusive bool) {
+func (p *pool) putBack(pc *pooledConn, exclusive bool) {
 	p.mu.Lock()
 	if exclusive {
 		pc.busy = false
@@ -201,7 +201,7 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*pooledConn, *h
 		pc.open(h, client, q)
 	}
 	if why := pc.awaitReady(a, q); why != nil {
-		h.pool.release(pc, exclusive)
+		h.pool.putBack(pc, exclusive)
 		return nil, why
 	}
 	return pc, nil

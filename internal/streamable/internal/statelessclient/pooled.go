@@ -46,15 +46,15 @@ type pooledConn struct {
 
 	mu        sync.Mutex // guards what follows, and the calls and listeners
 	lastID    int64
-	calls     map[jsonrpc.ID]*call       // not answered, by their ids on the connection
-	listeners map[*call]stateless.Filter // of subscriptions/listen, with what they listen for
-	resources sharing.Subscriptions[*call]
+	calls     map[jsonrpc.ID]*pooledCall       // not answered, by their ids on the connection
+	listeners map[*pooledCall]stateless.Filter // of subscriptions/listen, with what they listen for
+	resources sharing.Subscriptions[*pooledCall]
 }
 
 func newPooledConn(key string, g *group) *pooledConn {
 	return &pooledConn{
 		key: key, group: g, ready: make(chan struct{}), turn: semaphore.NewWeighted(1),
-		calls: make(map[jsonrpc.ID]*call), listeners: make(map[*call]stateless.Filter),
+		calls: make(map[jsonrpc.ID]*pooledCall), listeners: make(map[*pooledCall]stateless.Filter),
 	}
 }
 
@@ -164,7 +164,7 @@ func (pc *pooledConn) isOver() bool { return closed.Is(pc.c.Done()) }
 
 // addCall enters a request, which send then sends. It reports false once the connection is
 // over.
-func (pc *pooledConn) addCall(k *call) bool {
+func (pc *pooledConn) addCall(k *pooledCall) bool {
 	pc.mu.Lock()
 	defer pc.mu.Unlock()
 	if pc.isOver() {
@@ -176,7 +176,7 @@ func (pc *pooledConn) addCall(k *call) bool {
 	return true
 }
 
-func (pc *pooledConn) send(k *call, params json.RawMessage, ctx context.Context, header http.Header) {
+func (pc *pooledConn) send(k *pooledCall, params json.RawMessage, ctx context.Context, header http.Header) {
 	// A method may be too long once it is quoted anew.
 	if !pc.post(jsonrpc.NewRequest(k.id, k.method, params), ctx, header) {
 		pc.answered(k.id, jsonrpc.NewError(k.id,
@@ -271,7 +271,7 @@ func (pc *pooledConn) answered(id jsonrpc.ID, response []byte) {
 		pc.refuseAsk(a.id, "the call is over")
 	}
 	if !k.own {
-		pc.h.pool.release(pc, k.exclusive)
+		pc.h.pool.putBack(pc, k.exclusive)
 	}
 }
 
