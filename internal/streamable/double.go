@@ -57,7 +57,7 @@ func renamed(m *jsonrpc.Message, data []byte) *jsonrpc.Message {
 
 // meantLocked returns the ids under which those requests in flight go that a client means by an id: the
 // requests with that id or, if there is none, those whose ids can mean the same, such as "1" and 1.
-func (s *session) meantLocked(id jsonrpc.ID) (same []jsonrpc.ID) {
+func (s *streamSession) meantLocked(id jsonrpc.ID) (same []jsonrpc.ID) {
 	var alike []jsonrpc.ID
 	for ours := range s.calls {
 		asked, doubled := s.doubles.asked[ours]
@@ -80,7 +80,7 @@ func (s *session) meantLocked(id jsonrpc.ID) (same []jsonrpc.ID) {
 // aim returns a message of the client as the gateway passes it on. A cancellation gets the id
 // under which its request goes. It returns nil for one that may mean any of several requests:
 // none of them is cancelled.
-func (s *session) aim(m *jsonrpc.Message) *jsonrpc.Message {
+func (s *streamSession) aim(m *jsonrpc.Message) *jsonrpc.Message {
 	if m.Method != mcp.MethodCancelled {
 		return m
 	}

@@ -11,41 +11,41 @@ import (
 // eventID names an event of a session. Clients send its text back. A process that knows
 // nothing of the stream learns from it what the client waits for.
 type eventID struct {
-	stream int64 // a session's own is 0, those of its POSTs follow
-	number int64 // in the stream, counted from 1
-	waits  waits
+	stream  int64 // a session's own is 0, those of its POSTs follow
+	number  int64 // in the stream, counted from 1
+	awaited awaitedIDs
 }
 
-// waits is what the client waits for after an event in the stream of a POST, as text:
+// awaitedIDs are the requests for which the client waits after an event in the stream of a POST, as text:
 // r if all of it may be run twice, else n, and the ids; empty for nothing.
-type waits string
+type awaitedIDs string
 
-// maxWaits bounds the length of all ids in a text. The id of one request is shorter.
-const maxWaits = jsonrpc.MaxIDBytes
+// maxAwaitedIDs bounds the length of all ids in a text. The id of one request is shorter.
+const maxAwaitedIDs = jsonrpc.MaxIDBytes
 
-// newWaits returns the text for these requests, empty if they are too long.
-func newWaits(ids []jsonrpc.ID, repeats bool) waits {
+// newAwaitedIDs returns the text for these requests, empty if they are too long.
+func newAwaitedIDs(ids []jsonrpc.ID, repeats bool) awaitedIDs {
 	var list []byte
 	for _, id := range ids {
 		list = append(append(list, id...), ',')
 	}
-	if len(list) == 0 || len(list) > maxWaits+1 {
+	if len(list) == 0 || len(list) > maxAwaitedIDs+1 {
 		return ""
 	}
 	mark := "n"
 	if repeats {
 		mark = "r"
 	}
-	return waits(mark + base64.RawURLEncoding.EncodeToString(list[:len(list)-1]))
+	return awaitedIDs(mark + base64.RawURLEncoding.EncodeToString(list[:len(list)-1]))
 }
 
-// read is the inverse of newWaits. It reports false for a text that newWaits does not return.
-func (t waits) read() (ids []jsonrpc.ID, repeats, ok bool) {
+// read is the inverse of newAwaitedIDs. It reports false for a text that newAwaitedIDs does not return.
+func (t awaitedIDs) read() (ids []jsonrpc.ID, repeats, ok bool) {
 	if t == "" {
 		return nil, false, true
 	}
 	list, err := base64.RawURLEncoding.DecodeString(string(t[1:]))
-	if err != nil || len(list) > maxWaits {
+	if err != nil || len(list) > maxAwaitedIDs {
 		return nil, false, false
 	}
 	all, wrong := jsonrpc.Split([]byte("["+string(list)+"]"), maxBatch)
@@ -60,14 +60,14 @@ func (t waits) read() (ids []jsonrpc.ID, repeats, ok bool) {
 		ids = append(ids, m.ID)
 	}
 	repeats = t[0] == 'r'
-	return ids, repeats, newWaits(ids, repeats) == t
+	return ids, repeats, newAwaitedIDs(ids, repeats) == t
 }
 
 // String returns the text of the id.
 func (id eventID) String() string {
 	text := strconv.FormatInt(id.stream, 10) + "-" + strconv.FormatInt(id.number, 10)
-	if id.waits != "" {
-		text += "-" + string(id.waits)
+	if id.awaited != "" {
+		text += "-" + string(id.awaited)
 	}
 	return text
 }
@@ -79,7 +79,7 @@ func parseEventID(text string) (id eventID, ok bool) {
 	var errs [2]error
 	id.stream, errs[0] = strconv.ParseInt(stream, 10, 64)
 	id.number, errs[1] = strconv.ParseInt(number, 10, 64)
-	id.waits = waits(more)
-	_, _, ok = id.waits.read()
+	id.awaited = awaitedIDs(more)
+	_, _, ok = id.awaited.read()
 	return id, ok && errs[0] == nil && errs[1] == nil && id.stream >= 0 && id.number >= 0 && id.String() == text
 }

@@ -55,7 +55,7 @@ func (h *Handler) serveGet(q *request) *httpcheck.Refusal {
 
 // lease ends the response to a GET with its token. The caller must call stop when it has
 // ended.
-func (h *Handler) lease(q *request, s *session, end func()) (stop func()) {
+func (h *Handler) lease(q *request, s *streamSession, end func()) (stop func()) {
 	credentials := h.Credentials(q.r)
 	if h.opts.LeaseStream == nil || credentials == "" {
 		return func() {}
@@ -94,7 +94,7 @@ func noEvent() *httpcheck.Refusal {
 // resume attaches a GET to the stream that it is for: after the event that the client has
 // read last, or after those that any client has. It does not attach it to the stream of a
 // POST that is gone, or that the client has read to its end.
-func (s *session) resume(x *response, last *eventID) *httpcheck.Refusal {
+func (s *streamSession) resume(x *response, last *eventID) *httpcheck.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == sessionOver {
@@ -105,7 +105,7 @@ func (s *session) resume(x *response, last *eventID) *httpcheck.Refusal {
 	if last != nil {
 		known := s.streams[last.stream]
 		switch {
-		case known == nil && (s.earlier > 0 || last.waits != ""):
+		case known == nil && (s.earlier > 0 || last.awaited != ""):
 			return nil
 		case known == st && s.earlier > 0 && (last.number <= s.earlier || last.number > st.count):
 			// an event of the session before: nothing of it is left
@@ -136,7 +136,7 @@ func (s *session) resume(x *response, last *eventID) *httpcheck.Refusal {
 // process is new or has dropped it: each request that the client waits for gets an error. If
 // there is none, 204 tells the client not to come back (WHATWG HTML, server-sent events).
 func (h *Handler) tellLost(q *request, last eventID) {
-	ids, repeats, _ := last.waits.read()
+	ids, repeats, _ := last.awaited.read()
 	if len(ids) == 0 {
 		q.w.WriteHeader(http.StatusNoContent)
 		return
@@ -146,7 +146,7 @@ func (h *Handler) tellLost(q *request, last eventID) {
 	out := h.answer(q, httpanswer.FormEvents)
 	for _, id := range ids {
 		last.number++
-		last.waits = "" // the client must not come back for it
+		last.awaited = "" // the client must not come back for it
 		out.Message(last.String(), jsonrpc.NewError(id, e))
 		h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}

@@ -29,7 +29,7 @@ func Claims(r *http.Request) bool {
 // Handler serves the transport. It is an http.Handler, safe for concurrent use.
 type Handler struct {
 	*httpcheck.Checker
-	*state
+	*sharedState
 	opts        Options
 	backend     httpcheck.Backend
 	registry    *connstate.Registry
@@ -37,13 +37,13 @@ type Handler struct {
 	streamAfter time.Duration
 }
 
-// state is what a Handler shares with those that With makes of it.
-type state struct {
+// sharedState is what a Handler shares with those that With makes of it.
+type sharedState struct {
 	reopening sync.Mutex // held while a session is reopened; Accept does not block
 	store     store
 
-	mu       sync.Mutex                         // guards what follows
-	sessions map[*connstate.Connection]*session // whose id a client may know
+	mu       sync.Mutex                               // guards what follows
+	sessions map[*connstate.Connection]*streamSession // whose id a client may know
 	idle     idleSessions
 }
 
@@ -54,8 +54,8 @@ func New(backend httpcheck.Backend, registry *connstate.Registry, opts Options) 
 	return &Handler{
 		Checker: f, opts: opts, backend: backend, registry: registry, streamAfter: streamAfter,
 		modern: statelessclient.New(f, backend, registry, opts.modern()),
-		state: &state{store: store{limit: opts.MaxKeptBytes, count: registry.CountKept},
-			sessions: make(map[*connstate.Connection]*session)},
+		sharedState: &sharedState{store: store{limit: opts.MaxKeptBytes, count: registry.CountKept},
+			sessions: make(map[*connstate.Connection]*streamSession)},
 	}
 }
 
@@ -146,14 +146,14 @@ func route(r *http.Request) httpcheck.Route {
 
 // open makes a session for a request, in the state that says how it was opened: sessionUsed under the id of an earlier
 // one, which the request names.
-func (h *Handler) open(q *request, ctx context.Context, opened sessionState) (*session, *httpcheck.Refusal) {
+func (h *Handler) open(q *request, ctx context.Context, opened sessionState) (*streamSession, *httpcheck.Refusal) {
 	client := h.Client(q.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
 	c, refusal := h.Open(h.registry, client, q.id, h.evict)
 	if refusal != nil {
 		return nil, refusal
 	}
-	s := &session{h: h, c: c, release: h.Adopt(h.registry, c.ID()), state: opened,
+	s := &streamSession{h: h, c: c, release: h.Adopt(h.registry, c.ID()), state: opened,
 		calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	s.use.Enter()
 	if q.id != "" {
@@ -174,7 +174,7 @@ func (h *Handler) open(q *request, ctx context.Context, opened sessionState) (*s
 
 // enter returns the session of a connection, and counts the request in it: the caller must
 // call releaseRequest. It returns nil if c is nil, of another transport, or about to end.
-func (h *Handler) enter(c *connstate.Connection) *session {
+func (h *Handler) enter(c *connstate.Connection) *streamSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[c]
@@ -185,7 +185,7 @@ func (h *Handler) enter(c *connstate.Connection) *session {
 }
 
 // remove forgets a session that is over, and that no request uses.
-func (h *Handler) remove(s *session) {
+func (h *Handler) remove(s *streamSession) {
 	h.mu.Lock()
 	delete(h.sessions, s.c.Connection)
 	h.mu.Unlock()

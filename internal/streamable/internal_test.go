@@ -12,7 +12,7 @@ import (
 )
 
 // kept returns the events that a store has after one.
-func kept(m *store, s *session, stream, number int64) string {
+func kept(m *store, s *streamSession, stream, number int64) string {
 	var got []string
 	for _, e := range m.after(s, eventID{stream: stream, number: number}) {
 		got = append(got, e.String())
@@ -26,7 +26,7 @@ func TestStoreIsBounded(t *testing.T) {
 	const size = limit/8/4 - eventCost
 	held := 0
 	m := store{limit: limit, count: func(n int) { held += n }}
-	sessions := make([]session, 10)
+	sessions := make([]streamSession, 10)
 	for i := range sessions {
 		for n := range int64(6) {
 			m.addEvent(&sessions[i], event{eventID: eventID{stream: 1, number: n + 1}, data: make([]byte, size)})

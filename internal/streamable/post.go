@@ -159,7 +159,7 @@ func noSession(id jsonrpc.ID, message string) *httpcheck.Refusal {
 
 // sessionOf returns the session of a POST, or a new one if it opens one; the caller must
 // call releaseRequest. Without both, another replica has answered the POST.
-func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool, refusal *httpcheck.Refusal) {
+func (h *Handler) sessionOf(p *post, ctx context.Context) (s *streamSession, opened bool, refusal *httpcheck.Refusal) {
 	if p.id == "" {
 		opener := openedByInitialize
 		if !p.initialize {
@@ -195,7 +195,7 @@ func (h *Handler) isOurs(q *request) bool {
 
 // reopen opens a session under the id that its client has, so that the client notices
 // nothing.
-func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bool, refusal *httpcheck.Refusal) {
+func (h *Handler) reopen(q *request, ctx context.Context) (s *streamSession, opened bool, refusal *httpcheck.Refusal) {
 	if !h.isOurs(q) { // before the lock: whoever guesses holds up nobody
 		return nil, false, unknownSession()
 	}
@@ -221,7 +221,7 @@ func unknownSession() *httpcheck.Refusal {
 }
 
 // serveIn passes the messages of a POST to a session, and writes the answers.
-func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
+func (h *Handler) serveIn(s *streamSession, p *post, opened bool) *httpcheck.Refusal {
 	if p.batch && s.speaks() != versionAssumed {
 		return noBatches(s.speaks())
 	}
@@ -258,7 +258,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *httpcheck.Refusal {
 	return nil
 }
 
-func (h *Handler) receive(s *session, p *post) {
+func (h *Handler) receive(s *streamSession, p *post) {
 	for _, m := range p.messages {
 		m = s.aim(m)
 		if m == nil {

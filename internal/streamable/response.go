@@ -17,7 +17,7 @@ type response struct {
 	h   *Handler
 	out *httpanswer.Writer
 	r   *http.Request
-	s   *session
+	s   *streamSession
 	st  *stream
 
 	// opening is what has become of the initialize request that has opened the session, and opens is its id.
@@ -37,7 +37,7 @@ const (
 	opensRefused                  // the answer is an error: there is no session
 )
 
-func (h *Handler) newResponse(q *request, form httpanswer.Form, s *session) *response {
+func (h *Handler) newResponse(q *request, form httpanswer.Form, s *streamSession) *response {
 	return &response{h: h, out: h.answer(q, form), r: q.r, s: s, wake: make(chan struct{}, 1)}
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// session is what clients call a session: a connection, and the streams that its messages
+// streamSession is what clients call a session: a connection, and the streams that its messages
 // go to.
-type session struct {
+type streamSession struct {
 	h *Handler
 	c connstate.ForTransport
 
@@ -86,7 +86,7 @@ const (
 )
 
 // deliver takes an event for the client.
-func (s *session) deliver(e connstate.Event) {
+func (s *streamSession) deliver(e connstate.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == sessionOver {
@@ -117,7 +117,7 @@ func (s *session) deliver(e connstate.Event) {
 // does not say which request it came with goes to the only POST that waits, as a server on
 // stdio never says it; with several, or if it never belongs to a request, to the session's own
 // stream; if no client reads that, to the oldest POST.
-func (s *session) streamOfLocked(e connstate.Event) *stream {
+func (s *streamSession) streamOfLocked(e connstate.Event) *stream {
 	st := s.calls[e.Related]
 	if e.Answer || st != nil && st.reachable() {
 		return st
@@ -133,7 +133,7 @@ func (s *session) streamOfLocked(e connstate.Event) *stream {
 
 // waitingLocked returns the oldest stream of the POSTs with requests in flight that the
 // client can read, and whether there are several.
-func (s *session) waitingLocked() (oldest *stream, several bool) {
+func (s *streamSession) waitingLocked() (oldest *stream, several bool) {
 	for _, st := range s.calls {
 		if st == oldest || !st.reachable() {
 			continue
@@ -154,7 +154,7 @@ func isUnsolicited(message []byte) bool {
 		method == mcp.MethodTaskStatus
 }
 
-func (s *session) standingLocked() *stream {
+func (s *streamSession) standingLocked() *stream {
 	st := s.streams[0]
 	if st == nil {
 		st = &stream{session: s, state: eventsOpen, count: s.earlier, read: s.earlier}
@@ -164,7 +164,7 @@ func (s *session) standingLocked() *stream {
 }
 
 // noteEndLocked notes that a stream of events has ended. Now and then it tidies.
-func (s *session) noteEndLocked() {
+func (s *streamSession) noteEndLocked() {
 	s.ended++
 	if s.ended >= max(tidyEvery, len(s.streams)/4) && s.state != sessionOver {
 		s.tidyLocked()
@@ -173,7 +173,7 @@ func (s *session) noteEndLocked() {
 
 // tidyLocked drops the streams that are over and were written to their end a while ago,
 // with their events, and those that have no events left.
-func (s *session) tidyLocked() {
+func (s *streamSession) tidyLocked() {
 	s.ended = 0
 	for number, st := range s.streams {
 		if st.isOver() && !st.written.IsZero() && time.Since(st.written) > writtenTime {
@@ -190,7 +190,7 @@ func (s *session) tidyLocked() {
 
 // openPostStream returns the stream of a POST with requests, which x writes. A request whose id is in flight gets
 // another one. It fails with connstate.ErrClosed if the session is over.
-func (s *session) openPostStream(p *post, x *response) (*stream, error) {
+func (s *streamSession) openPostStream(p *post, x *response) (*stream, error) {
 	state := undecided
 	if !x.out.CanStream() {
 		state = jsonAlone
@@ -219,7 +219,7 @@ func (s *session) openPostStream(p *post, x *response) (*stream, error) {
 
 // releaseRequest takes a request from the session, which Handler.enter has counted. With the last one it
 // removes the connection if that is over.
-func (s *session) releaseRequest() {
+func (s *streamSession) releaseRequest() {
 	s.h.mu.Lock()
 	last := s.h.idle.releaseRequest(s)
 	s.h.mu.Unlock()
@@ -230,7 +230,7 @@ func (s *session) releaseRequest() {
 
 // endStreams ends all streams, because the connection is closed: requests in flight get an
 // error.
-func (s *session) endStreams() {
+func (s *streamSession) endStreams() {
 	s.mu.Lock()
 	s.state = sessionOver
 	for id, st := range s.calls {
@@ -259,7 +259,7 @@ const (
 )
 
 // expire closes a session that is idle, and returns when to look again.
-func (s *session) expire() time.Duration {
+func (s *streamSession) expire() time.Duration {
 	s.h.mu.Lock()
 	_, left := s.idleLocked()
 	s.h.mu.Unlock()
@@ -271,7 +271,7 @@ func (s *session) expire() time.Duration {
 
 // idleLocked returns how long the client has not used the session, and how long it may go on so.
 // The caller holds Handler.mu.
-func (s *session) idleLocked() (idle, left time.Duration) {
+func (s *streamSession) idleLocked() (idle, left time.Duration) {
 	idle = min(s.c.Idle(), s.use.Idle())
 	allowed, _ := s.allowed()
 	return idle, allowed - idle
@@ -279,7 +279,7 @@ func (s *session) idleLocked() (idle, left time.Duration) {
 
 // allowed returns how long the session may be idle, and whether the client has used it since it
 // was opened.
-func (s *session) allowed() (timeout time.Duration, used bool) {
+func (s *streamSession) allowed() (timeout time.Duration, used bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	timeout = s.h.opts.SessionTimeout
@@ -293,7 +293,7 @@ func (s *session) allowed() (timeout time.Duration, used bool) {
 }
 
 // saw notes that the client has used the session's id, and the version that it names.
-func (s *session) saw(version string) {
+func (s *streamSession) saw(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != sessionOver {
@@ -310,13 +310,13 @@ func (s *session) saw(version string) {
 }
 
 // negotiated notes the answer to initialize.
-func (s *session) negotiated(version string) {
+func (s *streamSession) negotiated(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version = version
 }
 
-func (s *session) speaks() string {
+func (s *streamSession) speaks() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(s.version, versionAssumed)

@@ -42,7 +42,7 @@ type store struct {
 type storedEvent struct {
 	event
 	at      time.Time
-	session *session
+	session *streamSession
 	place   *list.Element // in store.events
 }
 
@@ -54,7 +54,7 @@ func (e *storedEvent) cost() int {
 }
 
 // addEvent keeps an event of a session.
-func (m *store) addEvent(s *session, e event) {
+func (m *store) addEvent(s *streamSession, e event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := &storedEvent{event: e, at: time.Now(), session: s}
@@ -74,7 +74,7 @@ func (m *store) addEvent(s *session, e event) {
 	}
 }
 
-func (m *store) dropFirstLocked(s *session) {
+func (m *store) dropFirstLocked(s *streamSession) {
 	k := s.kept[0]
 	s.kept[0] = nil
 	s.kept = s.kept[1:]
@@ -98,11 +98,11 @@ func (m *store) dropOld() {
 	}
 }
 
-func (m *store) dropOldEvents() map[*session]bool {
+func (m *store) dropOldEvents() map[*streamSession]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.timer = nil
-	poorer := make(map[*session]bool)
+	poorer := make(map[*streamSession]bool)
 	for m.events.Len() > 0 {
 		oldest := m.events.Front().Value.(*storedEvent)
 		if left := storeTime - time.Since(oldest.at); left > 0 {
@@ -117,7 +117,7 @@ func (m *store) dropOldEvents() map[*session]bool {
 
 // dropEndedStreams drops the events of streams that a session no longer has, and returns the numbers of
 // those that have events. The caller holds the session's lock.
-func (m *store) dropEndedStreams(s *session) map[int64]bool {
+func (m *store) dropEndedStreams(s *streamSession) map[int64]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	kept := make(map[int64]bool)
@@ -133,7 +133,7 @@ func (m *store) dropEndedStreams(s *session) map[int64]bool {
 }
 
 // after returns the events that it keeps of the stream of id, with higher numbers, in order.
-func (m *store) after(s *session, id eventID) (events []event) {
+func (m *store) after(s *streamSession, id eventID) (events []event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, k := range s.kept {
@@ -144,7 +144,7 @@ func (m *store) after(s *session, id eventID) (events []event) {
 	return events
 }
 
-func (m *store) forget(s *session) {
+func (m *store) forget(s *streamSession) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for len(s.kept) > 0 {

@@ -15,7 +15,7 @@ import (
 // it is a stream of numbered events, which the client can resume. Its session's mu guards
 // it.
 type stream struct {
-	session *session
+	session *streamSession
 	number  int64
 	// state is moved by beginEvents and markEnd alone.
 	state streamState
@@ -28,7 +28,7 @@ type stream struct {
 	// all of them may be run twice. waits is what follows from both for the id of the next event.
 	asked   []jsonrpc.ID
 	repeats bool
-	waits   waits
+	awaited awaitedIDs
 
 	// primer is the id of its first event, which has no data. It is zero if there is none, or nobody
 	// gets it.
@@ -112,13 +112,13 @@ func (st *stream) beginEvents() {
 	}
 	st.state = eventsOpen
 	st.session.streams[st.number] = st
-	st.waits = newWaits(st.asked, st.repeats)
+	st.awaited = newAwaitedIDs(st.asked, st.repeats)
 	queued := st.queue
-	st.release()
+	st.dropQueue()
 	if primes(st.session.version) {
 		st.count, st.read = 1, 1
 		if len(st.responses) > 0 {
-			st.primer = eventID{st.number, 1, st.waits}
+			st.primer = eventID{st.number, 1, st.awaited}
 		}
 	}
 	for _, e := range queued {
@@ -136,9 +136,9 @@ func (st *stream) addEvent(data []byte, answers jsonrpc.ID) {
 	st.count++
 	if answers != "" {
 		st.asked = slices.DeleteFunc(st.asked, func(id jsonrpc.ID) bool { return id == answers })
-		st.waits = newWaits(st.asked, st.repeats)
+		st.awaited = newAwaitedIDs(st.asked, st.repeats)
 	}
-	e := event{eventID{st.number, st.count, st.waits}, data, answers}
+	e := event{eventID{st.number, st.count, st.awaited}, data, answers}
 	st.session.h.store.addEvent(st.session, e)
 	if answers != "" {
 		if st.answers == nil {
@@ -158,7 +158,7 @@ func (st *stream) addEvent(data []byte, answers jsonrpc.ID) {
 
 // fallBehind makes the response read the store from here on.
 func (st *stream) fallBehind() {
-	st.release()
+	st.dropQueue()
 	st.behind = true
 }
 
@@ -168,7 +168,7 @@ func (st *stream) enqueue(e event) {
 	st.session.c.CountQueued(len(e.data))
 }
 
-func (st *stream) release() {
+func (st *stream) dropQueue() {
 	st.session.c.CountQueued(-st.bytes)
 	st.queue, st.bytes = nil, 0
 }
