@@ -42,7 +42,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, errNoServer
 	}
 	values := caller.Values(ctx)
-	s := &session{id: uuid.NewString(), ended: make(chan struct{}), working: make(map[int64]int)}
+	s := &gatewaySide{id: uuid.NewString(), ended: make(chan struct{}), working: make(map[int64]int)}
 	if extra := s.extraOf(values); extra != nil {
 		s.extra = *extra
 	}

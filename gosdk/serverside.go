@@ -14,7 +14,7 @@ import (
 )
 
 // serverSide is a session as go-sdk sees it: a transport with one connection.
-type serverSide session
+type serverSide gatewaySide
 
 var (
 	_ mcp.Transport                = (*serverSide)(nil)
@@ -44,14 +44,14 @@ func (c *serverSide) Read(context.Context) (sdk.Message, error) {
 	if c.err != nil {
 		return nil, io.EOF
 	}
-	return (*session)(c).nextLocked(), nil
+	return (*gatewaySide)(c).nextLocked(), nil
 }
 
 // Write delivers a message of the server. Until the gateway has taken it, the handler
 // waits, which slows a server down whose client does not read. The end of the session
 // ends the wait, not the context.
 func (c *serverSide) Write(_ context.Context, msg sdk.Message) error {
-	s := (*session)(c)
+	s := (*gatewaySide)(c)
 	receive, err := s.receiver()
 	if err != nil {
 		return err
@@ -78,12 +78,12 @@ func (c *serverSide) Write(_ context.Context, msg sdk.Message) error {
 // Close begins the end of the session. go-sdk calls it under a lock, when no handler
 // runs any more.
 func (c *serverSide) Close() error {
-	(*session)(c).end(jsonrpc.ErrDismissed)
+	(*gatewaySide)(c).end(jsonrpc.ErrDismissed)
 	return nil
 }
 
 // receiver waits for Push, and returns the function that takes what the server sends.
-func (s *session) receiver() (receive func([]byte, error), err error) {
+func (s *gatewaySide) receiver() (receive func([]byte, error), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.receive == nil && s.err == nil {

@@ -30,10 +30,10 @@ const (
 	closeTimeout = 2 * time.Second
 )
 
-// session is one session with a server. It is the gateway's side of it; serverSide is
+// gatewaySide is the gateway's side of one session with a server; serverSide is
 // the other. Until its end it has no goroutine: go-sdk's reader takes the messages out of
 // the inbox, and the goroutines of the handlers deliver what they send.
-type session struct {
+type gatewaySide struct {
 	id    string
 	extra mcp.RequestExtra // of requests that bring none of their own
 	ended chan struct{}    // closed when go-sdk has ended the session and its handlers
@@ -51,7 +51,7 @@ type session struct {
 	reported  bool                        // receive has got the final error
 }
 
-var _ jsonrpc.Local = (*session)(nil)
+var _ jsonrpc.Local = (*gatewaySide)(nil)
 
 // item is a message for the server.
 type item struct {
@@ -62,7 +62,7 @@ type item struct {
 }
 
 // update changes fields that mu guards.
-func (s *session) update(change func()) {
+func (s *gatewaySide) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
@@ -71,15 +71,15 @@ func (s *session) update(change func()) {
 
 // Push sets the function that gets what the server sends. The server waits for it with
 // what it sends before.
-func (s *session) Push(receive func(msg []byte, err error)) {
+func (s *gatewaySide) Push(receive func(msg []byte, err error)) {
 	s.update(func() { s.receive = receive })
 }
 
 // Recv fails: the session delivers by Push.
-func (s *session) Recv() ([]byte, error) { return nil, errors.New("recv: the session pushes") }
+func (s *gatewaySide) Recv() ([]byte, error) { return nil, errors.New("recv: the session pushes") }
 
 // SendRequest gives the server a request.
-func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
+func (s *gatewaySide) SendRequest(m *jsonrpc.Message, number int64) error {
 	id, err := sdk.MakeID(float64(number)) // exact: numbers have at most 15 digits
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
@@ -92,7 +92,7 @@ func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 }
 
 // Send gives the server a notification, or the client's response to its request.
-func (s *session) Send(msg []byte) error {
+func (s *gatewaySide) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
@@ -138,7 +138,7 @@ func responseOf(m *jsonrpc.Message) (*sdk.Response, error) {
 
 // extraOf returns what the context of an HTTP request has for a handler; nil for nothing.
 // A part that it lacks is the session's.
-func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
+func (s *gatewaySide) extraOf(values context.Context) *mcp.RequestExtra {
 	extra := s.extra
 	if values != nil {
 		if p, ok := caller.FromContext(values); ok && p.Header != nil {
@@ -153,7 +153,7 @@ func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
 }
 
 // enqueue puts a message into the inbox.
-func (s *session) enqueue(it item) error {
+func (s *gatewaySide) enqueue(it item) error {
 	it.size += budget.ItemCost
 	limit := maxBytes
 	if it.urgent {
@@ -178,7 +178,7 @@ func (s *session) enqueue(it item) error {
 
 // nextLocked removes and returns the first message of the inbox, which must have one. A request
 // counts until it is answered.
-func (s *session) nextLocked() sdk.Message {
+func (s *gatewaySide) nextLocked() sdk.Message {
 	it := s.inbox[0]
 	s.inbox[0] = item{}
 	s.inbox = s.inbox[1:]
@@ -192,7 +192,7 @@ func (s *session) nextLocked() sdk.Message {
 }
 
 // answered notes that the gateway has taken the response to a request.
-func (s *session) answered(number int64) {
+func (s *gatewaySide) answered(number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes -= s.working[number]
@@ -200,7 +200,7 @@ func (s *session) answered(number int64) {
 }
 
 // end begins the end of the session, unless it has begun.
-func (s *session) end(why error) {
+func (s *gatewaySide) end(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -213,7 +213,7 @@ func (s *session) end(why error) {
 
 // finish waits for the end of the session in go-sdk, and reports it. A session that the
 // server has closed has no handlers by then.
-func (s *session) finish() {
+func (s *gatewaySide) finish() {
 	s.mu.Lock()
 	for s.connected == nil {
 		s.changed.Wait()
@@ -230,7 +230,7 @@ func (s *session) finish() {
 }
 
 // report passes the end on once, to the receiver if there is one.
-func (s *session) report() {
+func (s *gatewaySide) report() {
 	s.mu.Lock()
 	receive, err, due := s.receive, s.err, !s.reported && s.receive != nil
 	s.reported = s.reported || due
@@ -241,7 +241,7 @@ func (s *session) report() {
 }
 
 // Close ends the session; see [Server].
-func (s *session) Close() error {
+func (s *gatewaySide) Close() error {
 	s.update(func() { s.closed = true })
 	s.end(jsonrpc.ErrClosed)
 	s.report()
