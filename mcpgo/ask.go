@@ -14,7 +14,7 @@ import (
 )
 
 // RequestSampling asks the client to sample from a language model.
-func (s *session) RequestSampling(
+func (s *sdkSession) RequestSampling(
 	ctx context.Context, request mcp.CreateMessageRequest,
 ) (*mcp.CreateMessageResult, error) {
 	result, err := ask[mcp.CreateMessageResult](ctx, s, "sampling", mcp.MethodSamplingCreateMessage,
@@ -30,20 +30,20 @@ func (s *session) RequestSampling(
 }
 
 // RequestElicitation asks the client's user.
-func (s *session) RequestElicitation(
+func (s *sdkSession) RequestElicitation(
 	ctx context.Context, request mcp.ElicitationRequest,
 ) (*mcp.ElicitationResult, error) {
 	return ask[mcp.ElicitationResult](ctx, s, "elicitation", mcp.MethodElicitationCreate, request.Params)
 }
 
 // ListRoots asks the client for its roots.
-func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+func (s *sdkSession) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
 	return ask[mcp.ListRootsResult](ctx, s, "list roots", mcp.MethodListRoots, nil)
 }
 
 // ask sends a request of the server to the client, and returns the result. kind names the
 // request in errors.
-func ask[T any](ctx context.Context, s *session, kind string, method mcp.MCPMethod, params any) (*T, error) {
+func ask[T any](ctx context.Context, s *sdkSession, kind string, method mcp.MCPMethod, params any) (*T, error) {
 	result := new(T)
 	if err := s.ask(ctx, method, params, result); err != nil {
 		return nil, fmt.Errorf("%s request failed: %w", kind, err)
@@ -53,7 +53,7 @@ func ask[T any](ctx context.Context, s *session, kind string, method mcp.MCPMeth
 
 // ask sends a request of the server to the client, waits for the answer, and decodes its
 // result. If ctx ends first, it tells the client.
-func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params, result any) error {
+func (s *sdkSession) ask(ctx context.Context, method mcp.MCPMethod, params, result any) error {
 	var body json.RawMessage
 	if params != nil {
 		var err error
@@ -96,7 +96,7 @@ func decode(m *jsonrpc.Message, result any) error {
 }
 
 // await returns the number of a new request of the server's, and where its answer comes.
-func (s *session) await() (int64, <-chan *jsonrpc.Message) {
+func (s *sdkSession) await() (int64, <-chan *jsonrpc.Message) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.lastAsk++
@@ -105,7 +105,7 @@ func (s *session) await() (int64, <-chan *jsonrpc.Message) {
 	return s.lastAsk, answer
 }
 
-func (s *session) forget(number int64) {
+func (s *sdkSession) forget(number int64) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	delete(s.asked, number)
@@ -113,7 +113,7 @@ func (s *session) forget(number int64) {
 
 // answer passes an answer of the client to the request of the server that waits for it,
 // if there is one.
-func (s *session) answer(m *jsonrpc.Message) error {
+func (s *sdkSession) answer(m *jsonrpc.Message) error {
 	number, _ := rawjson.Integer([]byte(m.ID)) // 0 is no request's
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // handle is the upstream.Handle of the session's requests: it returns the response to one.
-func (s *session) handle(ctx context.Context, msg json.RawMessage) (response any) {
+func (s *sdkSession) handle(ctx context.Context, msg json.RawMessage) (response any) {
 	raw, ok := rawjson.Member(msg, "id")
 	if !ok { // a cancellation, which has ended the context; mcp-go would do no more
 		return nil
@@ -29,7 +29,7 @@ func (s *session) handle(ctx context.Context, msg json.RawMessage) (response any
 	return responseTo(id, s.server.HandleMessage(s.server.WithContext(ctx, s), msg))
 }
 
-func (s *session) logPanic(p any) {
+func (s *sdkSession) logPanic(p any) {
 	s.log.Error("handler panicked", "err", fmt.Sprint(p), "stack", string(debug.Stack()))
 }
 

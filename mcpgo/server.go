@@ -56,7 +56,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if d.server == nil {
 		return nil, errors.New("dial mcp-go server: there is no server")
 	}
-	s := &session{
+	s := &sdkSession{
 		dialer: d, id: uuid.NewString(), arrived: buffer.NewQueue(buffer.SendLimit),
 		queue: make(chan queued), asked: make(map[int64]chan *jsonrpc.Message),
 	}

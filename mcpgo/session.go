@@ -23,12 +23,12 @@ const (
 	unregisterTimeout = 2 * time.Second
 )
 
-// session is one session with a server: a jsonrpc.Conn to the gateway, and a
+// sdkSession is one session with a server: a jsonrpc.Conn to the gateway, and a
 // server.ClientSession to mcp-go.
-type session struct {
+type sdkSession struct {
 	jsonrpc.Local // has the requests: a session of an upstream.Handle
 	dialer
-	state
+	sdkState
 	id string
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx     context.Context
@@ -44,20 +44,20 @@ type session struct {
 }
 
 var (
-	_ jsonrpc.Local                              = (*session)(nil)
-	_ server.SessionWithLogging                  = (*session)(nil)
-	_ server.SessionWithTools                    = (*session)(nil)
-	_ server.SessionWithResources                = (*session)(nil)
-	_ server.SessionWithResourceTemplates        = (*session)(nil)
-	_ server.SessionWithResourceSubscriptionsErr = (*session)(nil)
-	_ server.SessionWithClientInfo               = (*session)(nil)
-	_ server.SessionWithSampling                 = (*session)(nil)
-	_ server.SessionWithElicitation              = (*session)(nil)
-	_ server.SessionWithRoots                    = (*session)(nil)
+	_ jsonrpc.Local                              = (*sdkSession)(nil)
+	_ server.SessionWithLogging                  = (*sdkSession)(nil)
+	_ server.SessionWithTools                    = (*sdkSession)(nil)
+	_ server.SessionWithResources                = (*sdkSession)(nil)
+	_ server.SessionWithResourceTemplates        = (*sdkSession)(nil)
+	_ server.SessionWithResourceSubscriptionsErr = (*sdkSession)(nil)
+	_ server.SessionWithClientInfo               = (*sdkSession)(nil)
+	_ server.SessionWithSampling                 = (*sdkSession)(nil)
+	_ server.SessionWithElicitation              = (*sdkSession)(nil)
+	_ server.SessionWithRoots                    = (*sdkSession)(nil)
 )
 
 // register registers the session, unless it has ended by then.
-func (s *session) register() error {
+func (s *sdkSession) register() error {
 	err := s.server.RegisterSession(s.ctx, s)
 	if s.ctx.Err() != nil {
 		s.unregister()
@@ -65,15 +65,15 @@ func (s *session) register() error {
 	return err
 }
 
-func (s *session) unregister() {
+func (s *sdkSession) unregister() {
 	s.server.UnregisterSession(context.WithoutCancel(s.ctx), s.id)
 }
 
 // SessionID returns the id of the session, which is not that of the connection.
-func (s *session) SessionID() string { return s.id }
+func (s *sdkSession) SessionID() string { return s.id }
 
 // Push sets the function that gets what the server sends.
-func (s *session) Push(receive func(msg []byte, err error)) {
+func (s *sdkSession) Push(receive func(msg []byte, err error)) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.receive = receive
@@ -95,12 +95,12 @@ func (s *session) Push(receive func(msg []byte, err error)) {
 }
 
 // Recv fails: a session pushes.
-func (s *session) Recv() ([]byte, error) {
+func (s *sdkSession) Recv() ([]byte, error) {
 	return nil, errors.New("a session of package mcpgo pushes its messages")
 }
 
 // Send passes on a notification, or the client's answer to a request of the server.
-func (s *session) Send(msg []byte) error {
+func (s *sdkSession) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
@@ -116,7 +116,7 @@ func (s *session) Send(msg []byte) error {
 	return s.arrived.Offer(m.Raw())
 }
 
-func (s *session) handleNotification(msg []byte) {
+func (s *sdkSession) handleNotification(msg []byte) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.logPanic(p)
@@ -127,7 +127,7 @@ func (s *session) handleNotification(msg []byte) {
 
 // push passes a message on after all notifications that the server sent before. It may
 // wait for the client. It fails if the session has ended, or has no receiver yet.
-func (s *session) push(msg []byte) error {
+func (s *sdkSession) push(msg []byte) error {
 	s.lock.Lock()
 	receive, notifications := s.receive, s.notifications
 	s.lock.Unlock()
@@ -160,7 +160,7 @@ type queued struct {
 }
 
 // NotificationChannel returns the channel for notifications to the client.
-func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification {
+func (s *sdkSession) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.notifications == nil {
@@ -174,7 +174,7 @@ func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification {
 
 // forward passes on notifications and what is queued behind them, in order. It alone takes
 // messages from either channel.
-func (s *session) forward(notifications <-chan mcp.JSONRPCNotification, receive func([]byte, error)) {
+func (s *sdkSession) forward(notifications <-chan mcp.JSONRPCNotification, receive func([]byte, error)) {
 	for {
 		select {
 		case n := <-notifications:
@@ -191,7 +191,7 @@ func (s *session) forward(notifications <-chan mcp.JSONRPCNotification, receive 
 	}
 }
 
-func (s *session) pass(n mcp.JSONRPCNotification, receive func([]byte, error)) {
+func (s *sdkSession) pass(n mcp.JSONRPCNotification, receive func([]byte, error)) {
 	msg, err := jsonOf(n)
 	if err != nil {
 		s.log.Warn("notification has no JSON form", "method", n.Method, "err", err)
@@ -201,7 +201,7 @@ func (s *session) pass(n mcp.JSONRPCNotification, receive func([]byte, error)) {
 }
 
 // Close ends the session: the contexts of its handlers end, and the server forgets it.
-func (s *session) Close() error {
+func (s *sdkSession) Close() error {
 	s.lock.Lock()
 	closed := s.ctx.Err() != nil
 	s.cancel()

@@ -24,8 +24,8 @@ type known interface {
 	server.SessionWithLogging
 }
 
-// state is what mcp-go keeps with a session. It is safe for concurrent use.
-type state struct {
+// sdkState is what mcp-go keeps with a session. It is safe for concurrent use.
+type sdkState struct {
 	known // of a server.InProcessSession, which as a whole mcp-go would let ask any client
 
 	mu sync.Mutex // guards all below
@@ -39,53 +39,55 @@ type state struct {
 }
 
 // get returns the value at p, which mu guards.
-func get[T any](s *state, p *T) T {
+func get[T any](s *sdkState, p *T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return *p
 }
 
 // set sets the value at p, which mu guards.
-func set[T any](s *state, p *T, v T) {
+func set[T any](s *sdkState, p *T, v T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*p = v
 }
 
 // GetSessionTools returns a copy of the session's own tools.
-func (s *state) GetSessionTools() map[string]server.ServerTool { return maps.Clone(get(s, &s.tools)) }
+func (s *sdkState) GetSessionTools() map[string]server.ServerTool {
+	return maps.Clone(get(s, &s.tools))
+}
 
 // SetSessionTools sets the session's own tools.
-func (s *state) SetSessionTools(tools map[string]server.ServerTool) {
+func (s *sdkState) SetSessionTools(tools map[string]server.ServerTool) {
 	set(s, &s.tools, maps.Clone(tools))
 }
 
 // GetSessionResources returns a copy of the session's own resources.
-func (s *state) GetSessionResources() map[string]server.ServerResource {
+func (s *sdkState) GetSessionResources() map[string]server.ServerResource {
 	return maps.Clone(get(s, &s.resources))
 }
 
 // SetSessionResources sets the session's own resources.
-func (s *state) SetSessionResources(resources map[string]server.ServerResource) {
+func (s *sdkState) SetSessionResources(resources map[string]server.ServerResource) {
 	set(s, &s.resources, maps.Clone(resources))
 }
 
 // GetSessionResourceTemplates returns a copy of the session's own templates.
-func (s *state) GetSessionResourceTemplates() map[string]server.ServerResourceTemplate {
+func (s *sdkState) GetSessionResourceTemplates() map[string]server.ServerResourceTemplate {
 	return maps.Clone(get(s, &s.templates))
 }
 
 // SetSessionResourceTemplates sets the session's own templates.
-func (s *state) SetSessionResourceTemplates(templates map[string]server.ServerResourceTemplate) {
+func (s *sdkState) SetSessionResourceTemplates(templates map[string]server.ServerResourceTemplate) {
 	set(s, &s.templates, maps.Clone(templates))
 }
 
 // SubscribeToResource is SubscribeToResourceErr without its error.
-func (s *state) SubscribeToResource(uri string) { _ = s.SubscribeToResourceErr(uri) }
+func (s *sdkState) SubscribeToResource(uri string) { _ = s.SubscribeToResourceErr(uri) }
 
 // SubscribeToResourceErr subscribes the session to a resource. It fails if the URIs are
 // over 1 MiB together.
-func (s *state) SubscribeToResourceErr(uri string) error {
+func (s *sdkState) SubscribeToResourceErr(uri string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.subscribed[uri]; ok {
@@ -104,7 +106,7 @@ func (s *state) SubscribeToResourceErr(uri string) error {
 }
 
 // UnsubscribeFromResource ends a subscription.
-func (s *state) UnsubscribeFromResource(uri string) {
+func (s *sdkState) UnsubscribeFromResource(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.subscribed[uri]; ok {
@@ -114,14 +116,14 @@ func (s *state) UnsubscribeFromResource(uri string) {
 }
 
 // SubscribedResources returns the URIs of the subscriptions, sorted.
-func (s *state) SubscribedResources() []string {
+func (s *sdkState) SubscribedResources() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.subscribed))
 }
 
 // IsSubscribedToResource reports whether the session is subscribed to a resource.
-func (s *state) IsSubscribedToResource(uri string) bool {
+func (s *sdkState) IsSubscribedToResource(uri string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.subscribed[uri]

@@ -7,7 +7,7 @@ import (
 )
 
 func TestSubscriptionsAreBounded(t *testing.T) {
-	var s state
+	var s sdkState
 	for _, uri := range []string{"b", "a", "a"} {
 		s.SubscribeToResource(uri)
 	}
