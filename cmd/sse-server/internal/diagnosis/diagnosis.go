@@ -143,8 +143,8 @@ type run struct {
 	issuer    string             // of tokens
 
 	streamable struct {
-		session *session // from its initialize on
-		stream  *events  // of the GET, opened then; nil if the server has none
+		session *openSession // from its initialize on
+		stream  *events      // of the GET, opened then; nil if the server has none
 		opened  time.Time
 		event   string // says how soon an answer came that is a stream; empty if none was
 	}
@@ -191,7 +191,7 @@ func (r *run) walk(ctx context.Context, table []step) bool {
 		if s.after != "" && !r.worked(s.after) || s.when != nil && !s.when(r) {
 			continue
 		}
-		result := r.take(ctx, s)
+		result := r.runStep(ctx, s)
 		r.results[s.name] = result
 		works = works && result != Failed && result != Stopped
 		if result == Stopped || result == Failed && s.ends {
@@ -224,8 +224,8 @@ type untried string
 
 func (u untried) Error() string { return string(u) }
 
-// take tries and reports one step.
-func (r *run) take(ctx context.Context, s step) Result {
+// runStep tries and reports one step.
+func (r *run) runStep(ctx context.Context, s step) Result {
 	patience := r.Patience
 	if s.waits {
 		patience += r.Wait

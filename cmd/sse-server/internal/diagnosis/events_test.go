@@ -82,7 +82,7 @@ func TestTimeThatIsOverEndsNoStream(t *testing.T) {
 			Body:    io.NopCloser(iotest.ErrReader(ended)),
 			Request: new(http.Request).WithContext(over{t.Context()}),
 		}
-		_, err := new(run).answerIn(response, time.Now(), new(session), jsonrpc.ID("1"))
+		_, err := new(run).answerIn(response, time.Now(), new(openSession), jsonrpc.ID("1"))
 		var f *fault
 		if !errors.As(err, &f) || f.remedy != buffers {
 			t.Errorf("%v: got %v", ended, err)

@@ -113,7 +113,7 @@ func (r *run) refused(response *http.Response) error {
 		if err != nil {
 			return &fault{status, "have the server answer itself: few clients follow a redirect of a POST"}
 		}
-		return &fault{fmt.Sprintf("HTTP %d leads to %s", code, place(to.String())),
+		return &fault{fmt.Sprintf("HTTP %d leads to %s", code, publicURL(to.String())),
 			"use that URL in the client: few follow a redirect of a POST"}
 	case code == http.StatusTooManyRequests:
 		return &fault{status, "wait: a limit of the server or of a proxy is reached"}

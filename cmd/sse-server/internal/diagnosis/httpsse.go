@@ -36,9 +36,9 @@ func (r *run) openWithin(ctx context.Context, patience time.Duration) (string, e
 
 // sseStream is a stream of HTTP+SSE, whose end is that of its session.
 type sseStream struct {
-	*events           // from its endpoint on
-	endpoint string   // where messages of the client are posted
-	session  *session // from initialize, or the announcement, on
+	*events               // from its endpoint on
+	endpoint string       // where messages of the client are posted
+	session  *openSession // from initialize, or the announcement, on
 }
 
 func (s *sseStream) close() {
@@ -145,7 +145,7 @@ func (r *run) initializeOverSSE(ctx context.Context) (string, error) {
 
 // begin takes the answer to initialize, whoever has sent that.
 func (s *sseStream) begin(answer []byte) (string, error) {
-	begun := new(session)
+	begun := new(openSession)
 	if err := begun.read(answer); err != nil {
 		return "", err
 	}

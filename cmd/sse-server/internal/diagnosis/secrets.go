@@ -30,7 +30,7 @@ func cut(text string, most int) string {
 func (r *run) withoutSecrets(text string) string {
 	return r.secrets.Replace(urls.ReplaceAllStringFunc(text, func(found string) string {
 		at := strings.TrimRight(found, ".,;:)]}")
-		return place(at) + found[len(at):]
+		return publicURL(at) + found[len(at):]
 	}))
 }
 
@@ -117,12 +117,12 @@ var urls = regexp.MustCompile(`https?://[^\s"'<>|]+`)
 var publicPath = regexp.MustCompile(
 	`^(.*)(/\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration))(/.*)?$`)
 
-// place returns a URL without what may be secret in it.
-func place(at string) string {
+// publicURL returns a URL without what may be secret in it.
+func publicURL(at string) string {
 	parts := publicPath.FindStringSubmatch(at)
 	if parts == nil {
 		return remote.URL{Address: at}.Place()
 	}
 	const host = "http://host"
-	return place(parts[1]) + parts[2] + strings.TrimPrefix(place(host+parts[3]), host)
+	return publicURL(parts[1]) + parts[2] + strings.TrimPrefix(publicURL(host+parts[3]), host)
 }

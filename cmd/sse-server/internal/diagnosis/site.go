@@ -151,8 +151,8 @@ func (r *run) noMCP(ctx context.Context) (string, error) {
 		}
 		response.Body.Close()
 		if response.StatusCode == http.StatusOK {
-			return "", &fault{"no transport is served at " + cmp.Or(strings.TrimPrefix(place(r.URL),
-				r.at.Scheme+"://"+r.at.Host), "/"), "use " + place(other.String())}
+			return "", &fault{"no transport is served at " + cmp.Or(strings.TrimPrefix(publicURL(r.URL),
+				r.at.Scheme+"://"+r.at.Host), "/"), "use " + publicURL(other.String())}
 		}
 	}
 	remedy := "check the path, such as /mcp or /sse; behind a proxy, the prefix that it adds or strips"
@@ -219,7 +219,7 @@ func (r *run) postOfPage(ctx context.Context, remedy string) error {
 		return err
 	}
 	response.Body.Close()
-	s := &session{id: response.Header.Get("Mcp-Session-Id"), version: r.streamable.session.version}
+	s := &openSession{id: response.Header.Get("Mcp-Session-Id"), version: r.streamable.session.version}
 	if s.id != "" {
 		if response, err := r.send(ctx, http.MethodDelete, r.URL, "", s.header()); err == nil {
 			response.Body.Close()

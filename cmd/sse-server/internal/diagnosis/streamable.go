@@ -26,13 +26,13 @@ func anyAnswerWith(name, value string) map[string]string {
 	return map[string]string{"Accept": anyAnswer["Accept"], name: value}
 }
 
-// session is what a client knows after initialize.
-type session struct {
+// openSession is what a client knows after initialize.
+type openSession struct {
 	id, version, what string
 	tools             bool
 }
 
-func (s *session) header() map[string]string {
+func (s *openSession) header() map[string]string {
 	h := map[string]string{"Accept": anyAnswer["Accept"]}
 	if s.version != "" {
 		h["MCP-Protocol-Version"] = s.version
@@ -44,7 +44,7 @@ func (s *session) header() map[string]string {
 }
 
 // call returns a request that each server answers.
-func (s *session) call(id jsonrpc.ID) string {
+func (s *openSession) call(id jsonrpc.ID) string {
 	method := "ping"
 	if s.tools {
 		method = "tools/list"
@@ -53,7 +53,7 @@ func (s *session) call(id jsonrpc.ID) string {
 }
 
 // read takes what the answer to initialize says.
-func (s *session) read(answer []byte) error {
+func (s *openSession) read(answer []byte) error {
 	if failure := failureIn(answer); failure != "" {
 		return behind(failure)
 	}
@@ -105,7 +105,7 @@ func (r *run) initialize(ctx context.Context) (string, error) {
 	if err := r.refused(response); err != nil {
 		return "", err
 	}
-	s := &session{id: response.Header.Get("Mcp-Session-Id")}
+	s := &openSession{id: response.Header.Get("Mcp-Session-Id")}
 	answer, err := r.answerIn(response, began, s, "1")
 	if err != nil {
 		return "", err
@@ -270,7 +270,7 @@ func (r *run) idle(ctx context.Context) (string, error) {
 
 // answerIn returns the response with an id in an HTTP response, which is JSON or a stream. The request was
 // sent at began.
-func (r *run) answerIn(response *http.Response, began time.Time, s *session, id jsonrpc.ID) ([]byte, error) {
+func (r *run) answerIn(response *http.Response, began time.Time, s *openSession, id jsonrpc.ID) ([]byte, error) {
 	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		data, err := readAll(response.Body)
 		if err != nil {
