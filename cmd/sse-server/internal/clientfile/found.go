@@ -36,8 +36,8 @@ type Found struct {
 	Ignored []string
 }
 
-// place is a file in which a client has servers.
-type place struct {
+// serverFile is a file in which a client has servers.
+type serverFile struct {
 	clients.Client
 	file string
 	// projects is the member of the file that has the entries of single projects; empty: those of the whole file are
@@ -45,16 +45,16 @@ type place struct {
 	projects string
 }
 
-// places are the places in which clients have their servers, first those of a project. The first one keeps its
+// serverFiles are the files in which clients have their servers, first those of a project. The first one keeps its
 // name where two have the same.
-func places() (all []place) {
-	var ofProject, ofUser []place
+func serverFiles() (all []serverFile) {
+	var ofProject, ofUser []serverFile
 	for _, c := range clients.WithEntry() {
 		for _, file := range c.Entry.Others {
 			if c.Entry.Projects != "" {
-				all = append(all, place{c, file, c.Entry.Projects})
+				all = append(all, serverFile{c, file, c.Entry.Projects})
 			}
-			ofUser = append(ofUser, place{c, file, ""})
+			ofUser = append(ofUser, serverFile{c, file, ""})
 		}
 	}
 	for _, c := range clients.WithEntry() {
@@ -62,9 +62,9 @@ func places() (all []place) {
 			switch {
 			case c.Entry.Format == clients.YAML: // a list, which connect alone knows
 			case isInHome(file):
-				ofUser = append(ofUser, place{c, file, ""})
+				ofUser = append(ofUser, serverFile{c, file, ""})
 			default:
-				ofProject = append(ofProject, place{c, file, ""})
+				ofProject = append(ofProject, serverFile{c, file, ""})
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func Find(home string) (all []Found, err error) {
 	var seen []string
 	here := theseFolders()
 	offInClaudeCode, offOfMCPJSON := offInClaudeCode(home, here)
-	for _, place := range places() {
+	for _, place := range serverFiles() {
 		separator := string(filepath.Separator)
 		file, known := place.file, variables{"userHome": home, "pathSeparator": separator, "/": separator}
 		if isInHome(file) {
@@ -248,7 +248,7 @@ func entriesOf(key string, root ast.Node) (all []Found, err error) {
 		one := Found{Name: written.Name.Value, Env: map[string]string{}, Header: map[string]string{}}
 		for _, member := range written.Members {
 			if err == nil {
-				err = one.take(member)
+				err = one.setMember(member)
 			}
 		}
 		if len(one.Command) > 0 && one.Command[0] == "" {
@@ -265,8 +265,8 @@ func entriesOf(key string, root ast.Node) (all []Found, err error) {
 	return all, errors.Join(wrong...)
 }
 
-// take takes what a member of an entry says.
-func (f *Found) take(member Member) (err error) {
+// setMember sets what a member of an entry says.
+func (f *Found) setMember(member Member) (err error) {
 	value := member.Values[0]
 	switch member.Option {
 	case "command":
@@ -318,7 +318,7 @@ func addPairs(to map[string]string, node ast.Node) error {
 
 // readProjects returns the servers of the project here: of the nearest of the folders for which the file has some.
 // The servers of other projects are errors, which say where they are.
-func readProjects(data []byte, in place, here folders) (all []Found, err error) {
+func readProjects(data []byte, in serverFile, here folders) (all []Found, err error) {
 	// An error in the JSON is told where the file is read for the user.
 	projects := projectsIn(withoutComments(data), in.projects)
 	found, failed, at := map[string][]Found{}, map[string]error{}, map[string]int{}
@@ -366,13 +366,13 @@ func inputsOf(value *hujson.Value) map[string]string {
 // IsOfUser reports whether a file is one in which a client has servers for its user, not for a project.
 func IsOfUser(file, home string) bool {
 	whole, err := filepath.Abs(file)
-	return err == nil && home != "" && slices.ContainsFunc(places(), func(p place) bool {
+	return err == nil && home != "" && slices.ContainsFunc(serverFiles(), func(p serverFile) bool {
 		return isInHome(p.file) && below(home, p.file) == whole
 	})
 }
 
 // HasNameOfClient reports whether a file is called as one of a client, such as mcp.json.
 func HasNameOfClient(file string) bool {
-	return slices.ContainsFunc(places(),
-		func(p place) bool { return filepath.Base(filepath.FromSlash(p.file)) == filepath.Base(file) })
+	return slices.ContainsFunc(serverFiles(),
+		func(p serverFile) bool { return filepath.Base(filepath.FromSlash(p.file)) == filepath.Base(file) })
 }
