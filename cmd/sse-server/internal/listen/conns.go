@@ -54,7 +54,7 @@ type conns struct {
 	open     int        // connections
 	awaiting list.List  // of arrival, those whose first request is yet to come, in their order
 	idle     list.List  // of net.Conn between two requests, the one that has been idle longest first
-	places   map[net.Conn]place
+	places   map[net.Conn]listPlace
 	leaving  map[net.Conn]bool // those that give way, and have not ended yet
 	tls      func()            // told when a client speaks TLS; nil: the server does
 	full     func()            // told once when the limit is reached, and again after there was room
@@ -71,14 +71,14 @@ type arrival struct {
 	at time.Time
 }
 
-// place is where a connection is in one of the lists.
-type place struct {
+// listPlace is where a connection is in one of the lists.
+type listPlace struct {
 	in *list.List
 	at *list.Element
 }
 
 func newConns() *conns {
-	c := &conns{device: os.DevNull, served: make(chan struct{}), places: map[net.Conn]place{},
+	c := &conns{device: os.DevNull, served: make(chan struct{}), places: map[net.Conn]listPlace{},
 		leaving: map[net.Conn]bool{}, full: func() {}}
 	c.change.L = &c.mu
 	return c
@@ -116,7 +116,7 @@ func (c *conns) watch(s *http.Server) {
 // putLocked puts a connection, which is v there, at the end of a list.
 func (c *conns) putLocked(conn net.Conn, in *list.List, v any) {
 	c.busyLocked(conn)
-	c.places[conn] = place{in, in.PushBack(v)}
+	c.places[conn] = listPlace{in, in.PushBack(v)}
 }
 
 // busyLocked notes that a connection does not wait for a request.
