@@ -133,7 +133,7 @@ func (l *sessionLife) doAction(action life.Action, s step) {
 		l.prepare(s)
 	case life.Release:
 		a, supplier := l.session, l.supplier
-		l.doLater(func() { supplier.Go(func() { a.release(l) }) }) // ends with what waits, or the session
+		l.doLater(func() { supplier.Go(func() { a.sendWaiting(l) }) }) // ends with what waits, or the session
 	case life.NoteLoss:
 		l.noteLoss(s)
 	case life.RetireSession:

@@ -43,8 +43,8 @@ func (a *attachment) lookBefore() {
 	}
 }
 
-// release sends what waits at the gate, in order, until nothing does or the session is another one.
-func (a *attachment) release(gate gatekeeper) {
+// sendWaiting sends what waits at the gate, in order, until nothing does or the session is another one.
+func (a *attachment) sendWaiting(gate gatekeeper) {
 	for {
 		w := gate.nextWaiting(a)
 		if w == nil {
