@@ -103,6 +103,11 @@ const (
 	notReady = "not ready"
 )
 
+// status is the body of /healthz, {"status":"ok"}, and of /readyz, as in
+//
+//	{"status":"not ready","reason":"the server could not be started or reached"}
+//
+// With several servers each has its own below servers.
 type status struct {
 	Status  string            `json:"status"`
 	Reason  string            `json:"reason,omitempty"`
@@ -116,6 +121,7 @@ func statusOf(err error) status {
 	return status{Status: isReady}
 }
 
+// codeOf returns the HTTP status for the error of a readiness check.
 func codeOf(err error) int {
 	switch {
 	case err == nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 )
 
+// init opens to the program what package forprogram promises: a function for each Gateway or Servers that it is given.
 func init() {
 	forprogram.Provide(forprogram.Functions{
 		Of: func(gw any) forprogram.Gateway { return program{gw.(*Gateway)} },

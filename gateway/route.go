@@ -33,6 +33,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// hasRoute reports whether a request is for a transport that is served, by its path alone: /mcp or /sse below the
+// prefix, or below one of them the path for messages. With SinglePath any path is.
 func (n *serving) hasRoute(r *http.Request) bool {
 	if n.opts.SinglePath {
 		return n.sse != nil || n.mcp != nil

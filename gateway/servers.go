@@ -239,6 +239,7 @@ type ToolList struct {
 // Snapshot returns a snapshot of each open connection, in no order.
 func (s *Servers) Snapshot() []ServerSnapshot { return snapshotsOf(s.list()) }
 
+// snapshotsOf returns the connections of gateways, each with the name of its server and the size of its lists.
 func snapshotsOf(all []*Gateway) []ServerSnapshot {
 	snapshots := []ServerSnapshot{}
 	for _, g := range all {

@@ -150,6 +150,8 @@ func (s *settings) limits() connstate.Limits {
 	}
 }
 
+// connections returns the options of a gateway's connections. The ids are signed for the name of the server, so that
+// those of one server are unknown to another.
 func (s *settings) connections(m *metrics.Metrics, account *budget.Account) connstate.Options {
 	audit := s.Audit
 	if audit != nil {
