@@ -86,6 +86,7 @@ type Options struct {
 	bodies  *bodies
 }
 
+// withDefaults returns o with the default in each field that is zero, and with what its connections share.
 func (o Options) withDefaults() Options {
 	o.GateQueue = cmp.Or(o.GateQueue, 64)
 	o.GateTimeout = cmp.Or(o.GateTimeout, 5*time.Second)
@@ -222,6 +223,8 @@ type ForTransport struct{ *Connection }
 // (outbox.go, dialect.go).
 type ForHandler struct{ *Connection }
 
+// newConnection returns a connection in the state Initializing, without a handler. The registry makes it, which has
+// counted it. The client must not learn the id before Bind.
 func newConnection(id string, client Client, opts *Options) *Connection {
 	now := time.Now()
 	c := &Connection{
@@ -304,6 +307,8 @@ func (c ForHandler) Move(to State) error {
 	return c.moveLocked(to)
 }
 
+// moveLocked moves the connection to a state that the table moves allows, and notes when. It is the only place that
+// changes the state.
 func (c *Connection) moveLocked(to State) error {
 	from := c.known.State
 	if !slices.Contains(moves[from], to) {

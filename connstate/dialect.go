@@ -66,6 +66,8 @@ func (c ForTransport) SawVersion(version string) {
 	c.setVersionLocked(version)
 }
 
+// setVersionLocked notes the protocol version of the session, once: the first one stays. Who knows its version reads
+// events called message.
 func (c *Connection) setVersionLocked(version string) {
 	if version == "" || c.known.ProtocolVersion != "" {
 		return
@@ -88,6 +90,7 @@ type announcement struct {
 	mark int
 }
 
+// announceMode says when the announcement is sent.
 type announceMode uint8
 
 const (

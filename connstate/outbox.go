@@ -300,6 +300,7 @@ func (c *Connection) push(e Event) (mark int, err error) {
 	return mark, err
 }
 
+// countOut counts an event that has been written. One without data, such as a heartbeat, is no message.
 func (c *Connection) countOut(e Event) {
 	if e.Data == nil {
 		return

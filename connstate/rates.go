@@ -50,6 +50,7 @@ func (r *rates) charge(from origin, n int, now time.Time) {
 	b.ReserveN(now, max(0, min(n, r.burst, r.burst+int(b.TokensAt(now)))))
 }
 
+// bucket returns the limiter of an origin; a new one, which allows a burst, if it has none.
 func (r *rates) bucket(from origin) *rate.Limiter {
 	b, ok := r.buckets.Get(from)
 	if !ok {

@@ -111,6 +111,9 @@ func (c ForTransport) Arrive(m *jsonrpc.Message) (left func(), ok bool) {
 	}, true
 }
 
+// addRequest enters a request as unanswered, under its id, until its answer is on the way. It fails if the connection
+// is closed, has a request with that id, or has too many, and with ErrBusy if there is no room for its bytes in the
+// gateway.
 func (c *Connection) addRequest(r *Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,6 +274,7 @@ func (c *Connection) Quiet() <-chan struct{} {
 	return c.awaitQuietLocked()
 }
 
+// awaitQuietLocked returns a channel that is closed at the first moment without an unanswered request, perhaps now.
 func (c *Connection) awaitQuietLocked() <-chan struct{} {
 	if c.quiet == nil {
 		c.quiet = make(chan struct{})
@@ -346,6 +350,7 @@ func (r *Request) logDebug(line string, attrs ...any) {
 	}
 }
 
+// logAttrs returns what each log line about the request has: its connection, its trace, its id and its method.
 func (r *Request) logAttrs() []any {
 	attrs := []any{"connectionId", r.c.ShortID()}
 	if r.c.client.Transport != "" {

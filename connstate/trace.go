@@ -51,6 +51,8 @@ func (c ForHandler) StartSpan(name string, options ...trace.SpanStartOption) tra
 	return c.startSpan(name, options...)
 }
 
+// startSpan begins a span below that of the connection. Without a Tracer it returns one that records nothing, so the
+// caller ends it either way.
 func (c *Connection) startSpan(name string, options ...trace.SpanStartOption) trace.Span {
 	ctx := context.Background()
 	if c.opts.Tracer == nil {
