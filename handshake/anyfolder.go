@@ -73,6 +73,8 @@ func (f *emptyFolder) WantsAnyFolder() bool {
 	return opts.AnyFolder.Memory.WantsEmptyFolder(opts.RememberFor)
 }
 
+// learnIn starts the server once in a folder that is made for it, remembers what it says there, and removes the folder.
+// It returns once the server has ended: until then the folder is in use.
 func (f *emptyFolder) learnIn(ctx context.Context, of *AnyFolder, opts SupplierOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

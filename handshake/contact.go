@@ -82,6 +82,7 @@ func (c *contacts) isEmpty(m *jsonrpc.Message) bool {
 	return params["cursor"] == nil || isList && c.given.has(params["cursor"])
 }
 
+// hasOnly reports whether an object has no member but those of these names.
 func hasOnly(all map[string]json.RawMessage, names ...string) bool {
 	for name := range all {
 		if !slices.Contains(names, name) {
@@ -107,6 +108,8 @@ func (c *contacts) notePage(result json.RawMessage) {
 	}
 }
 
+// add keeps a cursor as compact JSON, of a server that writes "nextCursor": "page-2" the text "page-2" with its quotes.
+// Those over maxCursors are dropped.
 func (c *cursors) add(cursor json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

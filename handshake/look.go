@@ -67,6 +67,8 @@ func (s *Session) endLook(answers *remember.Answers) {
 	close(s.look.done)
 }
 
+// runLook reads all lists of the server, and remembers them if they are whole. An error only means that nothing is
+// remembered: the session goes on. Answers without ids could be those of a client's requests, so they do not count.
 func (s *Session) runLook() {
 	answers, err := s.readLists(s.Result(), s.client)
 	switch {

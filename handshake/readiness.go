@@ -78,6 +78,8 @@ func (s *Supplier) probe() (*probe, error) {
 	return r.probe, nil
 }
 
+// runProbe starts a session for those who ask for readiness, notes the result for them and for those after them, and
+// closes p.done. A supplier that drains fails every probe.
 func (s *Supplier) runProbe(p *probe) {
 	ctx, cancel := context.WithTimeout(s.ready, s.Options().StartTimeout)
 	defer cancel()

@@ -99,6 +99,7 @@ func (s *Session) Ignore(u User) {
 	delete(s.users, u)
 }
 
+// tellUsers calls a function for each user of the session, in no order and without the lock, so that it may call back.
 func (s *Session) tellUsers(what func(User)) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.users))

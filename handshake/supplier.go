@@ -66,6 +66,7 @@ func NewSupplier(up upstream.Upstream, opts SupplierOptions) *Supplier {
 	return all.newSupplier(up, opts)
 }
 
+// newSupplier returns a supplier of sessions with up that shares what the succession has, and has started nothing yet.
 func (all *succession) newSupplier(up upstream.Upstream, opts SupplierOptions) *Supplier {
 	s := &Supplier{}
 	s.source = all.newSource(up, opts, s)
@@ -136,6 +137,7 @@ func (s *Supplier) Start() {
 	}
 }
 
+// keepWarm starts as many servers ahead as Warm says: for a shared session that one, in the background.
 func (s *Supplier) keepWarm() {
 	switch {
 	case s.shared == nil:
