@@ -9,6 +9,12 @@
 //	event: message       JSON-RPC messages, from then on
 //	: heartbeat          when nothing else has been sent for a while
 //
+// The first event in bytes:
+//
+//	id: 1
+//	event: endpoint
+//	data: /sse/QYMUS55A.ac0293d5-fd2f-47be-8805-60a0e45c6d71.0MW1a8z9Oz_6ObPwmNDbZQ/message
+//
 // The gateway answers a POST with 202 at once; the answer to the message comes on
 // the stream. The whole contract is in docs/reference/wire.md.
 //

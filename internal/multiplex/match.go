@@ -377,6 +377,8 @@ func answersInitialize(m *jsonrpc.Message) bool {
 	return ok
 }
 
+// contentOf returns the kind of what a response has, by which an answer without an id is told apart: {} is an empty
+// result, code -32700 or -32600 an error about a message that the server could not read.
 func contentOf(m *jsonrpc.Message) content {
 	if fault := m.Error(); fault != nil {
 		code, _ := rawjson.Member(fault, "code")

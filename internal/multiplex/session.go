@@ -143,6 +143,7 @@ const relayFactor = 20
 // Relays reports whether the Conn is a jsonrpc.Relay: then a client of the session must not be waited for.
 func (s *Session) Relays() bool { return s.relays }
 
+// withDefaults returns o with the default in each field that is zero or out of its range.
 func (o Options) withDefaults() Options {
 	o.RequestTimeout = cmp.Or(max(0, o.RequestTimeout), 60*time.Second)
 	o.MaxRequestTimeout = max(cmp.Or(o.MaxRequestTimeout, 10*time.Minute), o.RequestTimeout)
@@ -275,6 +276,8 @@ func (c *Caller) Call(ctx context.Context, method string, params json.RawMessage
 	return c.session.call(ctx, &entry{method: method, caller: c, counted: true}, params)
 }
 
+// call sends a request of the gateway and waits for its response. If ctx ends first, the request is given up: its
+// answer goes to nobody. If the session ends first, the error says why.
 func (s *Session) call(ctx context.Context, e *entry, params json.RawMessage) (_ *jsonrpc.Message, err error) {
 	e.reply = make(chan outcome, 1)
 	e.message, err = jsonrpc.Parse(jsonrpc.NewRequest("0", e.method, params))

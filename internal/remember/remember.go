@@ -184,7 +184,17 @@ type entry struct {
 	*Answers
 }
 
-// file is what a file has.
+// file is what a file has. That of a server with one tool, which the gateway has asked in one place, is
+//
+//	{"layout":5,"server":"ff24337324cf8748708ece7f785fd548","answers":[
+//	  {"place":"9e16cc16222a7664b239299e356fddb5","version":"2025-11-25","capabilities":"{}","who":"gateway",
+//	   "open":true,"said":{
+//	     "initialize":"{\"protocolVersion\": …}",
+//	     "pages":{"tools/list":{"":"{\"tools\": […]}"}},
+//	     "learned":"2026-11-30T00:18:14.801024416Z"}}]}
+//
+// in one line. The server and the place are hashes of what they are. A page is below the cursor that asks for it, the
+// first one below the empty text, and has the result as the server wrote it.
 type file struct {
 	Layout  int     `json:"layout"`
 	Server  string  `json:"server"`

@@ -3,7 +3,9 @@
 // for whom. So no list of ids has to be kept.
 //
 // An id is replica.random.mac: the process that made it, a random UUID (RFC 9562, version
-// 4), and the signature of both and of the principal.
+// 4), and the signature of both and of the principal, as in
+//
+//	YRS3A6YD.c53324ec-2790-4b78-8695-9e509d590969.yqbHVlDST3UWglWnur-MVg
 package signedid
 
 import (

@@ -9,7 +9,11 @@ import (
 )
 
 // eventID names an event of a session. Clients send its text back. A process that knows
-// nothing of the stream learns from it what the client waits for.
+// nothing of the stream learns from it what the client waits for. As text it is
+//
+//	0-7         the seventh event of the session's own stream
+//	3-2-rNQ     the second one of the third POST, whose client waits for the answer to the request 5, which may be
+//	            run twice
 type eventID struct {
 	stream  int64 // a session's own is 0, those of its POSTs follow
 	number  int64 // in the stream, counted from 1
