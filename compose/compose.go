@@ -46,7 +46,7 @@ func (v *View) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	s := &session{
 		view: v, ctx: context.WithoutCancel(ctx), opened: time.Now(), setup: v.setup,
 		own: make(map[jsonrpc.ID]ownRequest), open: make(map[int64]*conn), asked: make(map[jsonrpc.ID]asked),
-		waiting: make(map[int64]*waiter),
+		waiting: make(map[int64]*waiter), subscribed: make(map[string]string),
 	}
 	for _, m := range s.setup.members {
 		s.links = append(s.links, &link{s: s, m: m})

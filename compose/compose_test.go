@@ -53,7 +53,7 @@ func TestViewOfOne(t *testing.T) {
 		c.want("list", tools(2, "a.b"))
 		f.conn().take()
 		for n, message := range []string{
-			`"tools/call","params":{"name":"a.b"}`, `"logging/setLevel","params":{"level":"info"}`,
+			`"tools/call","params":{"name":"a.b"}`, `"tasks/get","params":{"taskId":"t"}`,
 			`"resources/read","params":{"uri":"x:1"}`, `"vendor/x","params":{"a":1}`,
 		} {
 			method, params, _ := strings.Cut(message, `,"params":`)
@@ -309,7 +309,7 @@ func TestStrangeNames(t *testing.T) {
 			`{"name":"a__t","name":"a__u"}`: `{"code":-32600,"message":"params.name is ambiguous"}`,
 			`{"name":"a__t","Name":"a__u"}`: `{"code":-32600,"message":"params.name is ambiguous"}`,
 			`{"name":7}`:                    `{"code":-32602,"message":"params.name must be a string"}`,
-			`{}`:                            `{"code":-32602,"message":"params.name must be a string"}`,
+			`{}`:                            `{"code":-32602,"message":"there must be params.name"}`,
 		} {
 			c.request(3, "tools/call", params)
 			c.want(params, `{"id":3,"error":`+says+`}`)

@@ -32,7 +32,7 @@ func declare(opts Options, several bool, requested string, all []said) json.RawM
 	if opts.Title != "" {
 		info["title"] = opts.Title
 	}
-	answer := map[string]any{"protocolVersion": version, "serverInfo": info, "capabilities": capabilities(all)}
+	answer := map[string]any{"protocolVersion": version, "serverInfo": info, "capabilities": capabilities(several, all)}
 	if text := instructions(several, all); text != "" {
 		answer["instructions"] = text
 	}
@@ -41,7 +41,7 @@ func declare(opts Options, several bool, requested string, all []said) json.RawM
 }
 
 // capabilities joins those of the members.
-func capabilities(all []said) map[string]any {
+func capabilities(several bool, all []said) map[string]any {
 	perhaps := func(names ...string) bool {
 		for _, one := range all {
 			if one.result == nil || mcp.Declares(one.result, append([]string{"capabilities"}, names...)...) {
@@ -65,6 +65,9 @@ func capabilities(all []said) map[string]any {
 		}
 	}
 	for _, name := range []string{"tasks", "extensions", "experimental"} {
+		if name == "tasks" && several {
+			continue // their ids would have to name the member
+		}
 		if first := firstOf(all, name); len(first) > 0 {
 			joined[name] = first
 		}

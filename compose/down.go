@@ -48,7 +48,10 @@ func (s *session) send(r request, to destination) error {
 		return nil
 	}
 	s.open[r.number] = c
-	to.link.used = true
+	to.link.use()
+	if r.m.Method == mcp.MethodCallTool {
+		s.lastCalled = to.link.m.Name
+	}
 	s.unlock()
 	err = c.sendRequest(m, r.number)
 	if err == nil {
@@ -84,21 +87,26 @@ func (s *session) forward(r request) {
 	case to.link.conn == nil:
 		s.refuse(r.number, to.link.unavailable())
 	default:
-		s.later(func() {
-			s.mu.Lock()
-			if s.err != nil || to.link.conn == nil {
-				s.refuse(r.number, to.link.unavailable())
-				s.unlock()
-				return
-			}
-			if err := s.send(r, to); err != nil {
-				s.mu.Lock()
-				busy := fmt.Sprintf("%s does not read, and too much waits for it", to.link.m.Name)
-				s.refuse(r.number, jsonrpc.ReasonError(busy, "server_busy", true))
-				s.unlock()
-			}
-		})
+		s.forwardTo(r, to)
 	}
+}
+
+// forwardTo sends a request later, and answers it if that fails.
+func (s *session) forwardTo(r request, to destination) {
+	s.later(func() {
+		s.mu.Lock()
+		if s.err != nil || to.link.conn == nil {
+			s.refuse(r.number, to.link.unavailable())
+			s.unlock()
+			return
+		}
+		if err := s.send(r, to); err != nil {
+			s.mu.Lock()
+			busy := fmt.Sprintf("%s does not read, and too much waits for it", to.link.m.Name)
+			s.refuse(r.number, jsonrpc.ReasonError(busy, "server_busy", true))
+			s.unlock()
+		}
+	})
 }
 
 // Send takes a notification of the client, or its answer to a question.

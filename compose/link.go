@@ -245,6 +245,7 @@ func (l *link) unread(kind merge.Kind, why string) {
 // publish makes the tools of the member a part of what the client gets, and reads the other lists that are wanted.
 func (l *link) publish() {
 	l.s.view.noteListed(l)
+	l.resubscribe()
 	for kind := range merge.Kinds {
 		if l.s.wants[kind] && l.lists[kind] == nil {
 			l.event(wanted, kind)

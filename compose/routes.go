@@ -24,47 +24,83 @@ type destination struct {
 	own  string // takes the place of the name in the request
 }
 
-// row is how a method is routed. Either the view answers, or the request goes to the member that the name leads to.
+// row is how a method is routed. Either the view answers, or the request goes to the member that a name leads to.
 type row struct {
 	answer func(s *session, r request)
-	at     []string // where the name stands in params
-	find   func(s *session, name string) (to destination, fault *jsonrpc.Error, wait bool)
+	by     []place
+}
+
+// place is where a name stands in params, and how it is found.
+type place struct {
+	at   []string
+	find func(s *session, name string) (to destination, fault *jsonrpc.Error, wait bool)
 }
 
 // routes is the table of docs/design/views.md: what becomes of each method of the client.
 var routes map[string]row
 
 func init() { // the rows and the functions that they name refer to each other
+	uri := []string{"uri"}
 	routes = map[string]row{
-		mcp.MethodInitialize: {answer: (*session).initialize},
-		mcp.MethodPing:       {answer: func(s *session, r request) { s.answer(r.number, []byte(`{}`)) }},
-		mcp.MethodCallTool:   {at: []string{"name"}, find: named(merge.Tools)},
-		mcp.MethodGetPrompt:  {at: []string{"name"}, find: named(merge.Prompts)},
+		mcp.MethodInitialize:   {answer: (*session).initialize},
+		mcp.MethodPing:         {answer: func(s *session, r request) { s.answer(r.number, []byte(`{}`)) }},
+		mcp.MethodSetLevel:     {answer: (*session).setLevel},
+		mcp.MethodUnsubscribe:  {answer: (*session).unsubscribe},
+		mcp.MethodCallTool:     {by: []place{{[]string{"name"}, named(merge.Tools)}}},
+		mcp.MethodGetPrompt:    {by: []place{{[]string{"name"}, named(merge.Prompts)}}},
+		mcp.MethodReadResource: {by: []place{{uri, resource}}},
+		mcp.MethodSubscribe:    {by: []place{{uri, subscribe}}},
+		mcp.MethodComplete: {by: []place{
+			{[]string{"ref", "name"}, named(merge.Prompts)}, {[]string{"ref", "uri"}, template},
+		}},
 	}
 	for kind := range merge.Kinds {
 		routes[kind.Method()] = row{answer: func(s *session, r request) { s.listing(r, kind) }}
 	}
 }
 
+// placeOf returns the place of the name in a request. It reports false if there is none, or more than one: a server
+// could take another one than the rules.
+func placeOf(m *jsonrpc.Message) (p place, ok bool) {
+	for _, one := range routes[m.Method].by {
+		if m.Param(one.at...).Value == nil {
+			continue
+		}
+		if ok {
+			return place{}, false
+		}
+		p, ok = one, true
+	}
+	return p, ok
+}
+
 // route returns where a request leads. If there is a fault, wait reports whether a list that is on its way may change
 // that.
 func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait bool) {
-	row, ok := routes[r.m.Method]
-	if !ok {
+	row, known := routes[r.m.Method]
+	if !known {
 		if s.setup.several() || len(s.links) == 0 {
 			return to, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"), false
 		}
 		return s.atStart(destination{link: s.links[0]}, nil, false)
 	}
-	at := r.m.Param(row.at...)
+	p, ok := placeOf(r.m)
+	if !ok {
+		var all []string
+		for _, one := range row.by {
+			all = append(all, "params."+strings.Join(one.at, "."))
+		}
+		return to, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there must be %s", strings.Join(all, " or ")), false
+	}
+	at := r.m.Param(p.at...)
 	name, ok := at.Text()
 	switch {
 	case at.Ambiguous:
-		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "params.%s is ambiguous", strings.Join(row.at, "."))
+		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "params.%s is ambiguous", strings.Join(p.at, "."))
 	case !ok:
-		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.%s must be a string", strings.Join(row.at, "."))
+		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.%s must be a string", strings.Join(p.at, "."))
 	default:
-		to, fault, wait = row.find(s, name)
+		to, fault, wait = p.find(s, name)
 	}
 	return s.atStart(to, fault, wait)
 }
@@ -152,11 +188,11 @@ func (s *session) couldOwn(l *link, name string) bool {
 
 // addressed returns a request with the member's own name in the place of the name that the client has used.
 func addressed(m *jsonrpc.Message, own string) (*jsonrpc.Message, error) {
-	row := routes[m.Method]
-	if row.at == nil {
+	p, ok := placeOf(m)
+	if !ok {
 		return m, nil
 	}
-	at := m.Param(row.at...)
+	at := m.Param(p.at...)
 	if name, _ := at.Text(); name == own {
 		return m, nil
 	}

@@ -43,6 +43,11 @@ type session struct {
 	noticed    [merge.Kinds]*result // the same, or those that it has been told have changed
 	noticing   *time.Timer          // the client will be told of changes; nil: no
 
+	lastCalled string            // the member of the tool that was called last
+	named      namedURIs         // in results
+	level      json.RawMessage   // of log messages, as the client has set it; nil: it has not
+	subscribed map[string]string // the members with subscriptions of the client, by the URI
+
 	greeting      *request // initialize, which waits for memory; nil: it does not
 	greetingTimer *time.Timer
 }

@@ -61,10 +61,14 @@ func (s *session) passAnswer(c *conn, m *jsonrpc.Message) bool {
 	if err != nil {
 		return false
 	}
+	uris := urisIn(m.Result())
 	s.mu.Lock()
 	isOpen := s.open[number] == c && s.err == nil
 	if isOpen {
 		delete(s.open, number)
+		if s.setup.several() {
+			s.named.note(c.link.m.Name, uris)
+		}
 		c.link.checkQuiet()
 	}
 	receive := s.receive
@@ -106,6 +110,11 @@ func (c *conn) notification(m *jsonrpc.Message, request jsonrpc.ID) {
 		l.reread(merge.Templates)
 	case mcp.MethodCancelled:
 		s.withdraw(c, m)
+	case mcp.MethodResourceUpdated:
+		uri, _ := m.Param("uri").Text()
+		if !s.setup.several() || s.wantsUpdate(l.m.Name, uri) {
+			s.tellFor(m.Raw(), request)
+		}
 	case mcp.MethodLogMessage:
 		s.tellFor(l.signed(m), request)
 	default:

@@ -10,8 +10,8 @@ import (
 // memoryWait is how long initialize waits for members that memory answers: as long as memory waits for a disk.
 const memoryWait = 250 * time.Millisecond
 
-// watch follows the condition of a member that has not answered initialize, or fails, in a goroutine. The goroutine ends
-// when the member has answered, and with the connection.
+// watch follows the condition of a member that has not answered initialize, or fails, in a goroutine. The goroutine
+// ends when the member has answered, and with the connection.
 func (c *conn) watch() {
 	from, ok := c.Conn.(asker.Conditional)
 	if !ok {

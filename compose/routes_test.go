@@ -1,0 +1,313 @@
+package compose_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// full returns a member that has one of everything, named after it. Tools have the app ui://NAME.
+func full(name string) *fake {
+	f := newFake()
+	f.says = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{},"logging":{}}}`
+	f.lists = map[string]string{
+		"tools/list":               `{"tools":[{"name":"t","_meta":{"ui":{"resourceUri":"ui://` + name + `"}}},{"name":"` + name + `_tool"},{"name":"hidden"}]}`,
+		"prompts/list":             listOf("prompts", "name", "p", name+"_prompt", "hidden"),
+		"resources/list":           listOf("resources", "uri", "x:"+name, "x:all", "x:hidden"),
+		"resources/templates/list": listOf("resourceTemplates", "uriTemplate", name+":{id}", "all:{id}", "hidden:{id}"),
+	}
+	return f
+}
+
+// Each row of the table of the design finds the right one of three members, by every name that it accepts. What a rule
+// leaves out is unknown.
+func TestRoutes(t *testing.T) {
+	page, err := os.ReadFile("../docs/design/views.md")
+	ssetest.Must(t, err)
+	_, table, _ := strings.Cut(string(page), "\n### From the client\n")
+	table, _, _ = strings.Cut(table, "\n### ")
+	rows := map[string]bool{}
+	for line := range strings.Lines(table) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		for _, method := range regexp.MustCompile("`([a-z/A-Z]+)`").FindAllStringSubmatch(first, -1) {
+			if line[0] == '|' && !strings.HasPrefix(method[1], "notifications/") {
+				rows[method[1]] = true
+			}
+		}
+	}
+	type found struct{ params, member, gets string } // gets: what the member gets; empty: the same
+	tested := map[string]struct {
+		found []found
+		lost  []string // params of what is unknown
+	}{
+		"initialize": {}, "ping": {}, "tools/list": {}, "prompts/list": {}, "resources/list": {}, "resources/templates/list": {},
+		"logging/setLevel": {}, "resources/unsubscribe": {},
+		"tasks/get": {}, "tasks/result": {}, "tasks/cancel": {}, "tasks/update": {}, "tasks/list": {}, // of the plan, step 20
+		"tools/call": {[]found{
+			{`{"name":"b__t"}`, "b", `{"name":"t"}`}, {`{"name":"b_tool"}`, "b", ""}, {`{"name":"c__hidden"}`, "c", `{"name":"hidden"}`},
+		}, []string{`{"name":"b__hidden"}`, `{"name":"t"}`, `{"name":"d__t"}`, `{"name":""}`}},
+		"prompts/get": {[]found{
+			{`{"name":"c__p"}`, "c", `{"name":"p"}`}, {`{"name":"a_prompt"}`, "a", ""},
+		}, []string{`{"name":"b__hidden"}`, `{"name":"p"}`, `{"name":"b__t"}`}},
+		"resources/read": {[]found{
+			{`{"uri":"x:b"}`, "b", ""}, {`{"uri":"x:all"}`, "a", ""}, {`{"uri":"ui://c"}`, "c", ""}, {`{"uri":"b:7"}`, "b", ""},
+			{`{"uri":"all:7"}`, "a", ""}, {`{"uri":"x:hidden"}`, "a", ""},
+		}, []string{`{"uri":"x:none"}`, `{"uri":""}`, `{"uri":"ui://none"}`}},
+		"resources/subscribe": {[]found{{`{"uri":"x:c"}`, "c", ""}, {`{"uri":"b:7"}`, "b", ""}}, []string{`{"uri":"x:none"}`}},
+		"completion/complete": {[]found{
+			{`{"ref":{"type":"ref/prompt","name":"b__p"}}`, "b", `{"ref":{"type":"ref/prompt","name":"p"}}`},
+			{`{"ref":{"type":"ref/resource","uri":"c:{id}"}}`, "c", ""}, {`{"ref":{"type":"ref/resource","uri":"all:{id}"}}`, "a", ""},
+		}, []string{`{"ref":{"name":"b__hidden"}}`, `{"ref":{"uri":"none:{id}"}}`, `{"ref":{"uri":"x:b","name":"c__p"}}`, `{"ref":{}}`}},
+	}
+	ssetest.WantLines(t, slices.Sorted(maps.Keys(tested)), slices.Sorted(maps.Keys(rows)))
+	inBubble(t, func(t *testing.T) {
+		fakes := map[string]*fake{"a": full("a"), "b": full("b"), "c": full("c")}
+		list := members("a", fakes["a"], "b", fakes["b"], "c", fakes["c"])
+		list[1].Exclude, list[1].Prompts = []string{"hidden"}, []string{"p", "b_*"}
+		list[1].Resources = []string{"x:b", "b:*", "ui:*"}
+		c := open(t, newView(t, list))
+		number := int64(10)
+		for method, row := range tested {
+			for _, one := range row.found {
+				c.take()
+				for _, f := range fakes {
+					f.conn().take()
+				}
+				number++
+				c.request(number, method, one.params)
+				for name, f := range fakes {
+					var want []string
+					if name == one.member {
+						gets := max(one.gets, "")
+						if gets == "" {
+							gets = one.params
+						}
+						want = []string{fmt.Sprintf(`{"id":%d,"method":%q,"params":%s}`, number, method, gets)}
+					}
+					f.wantGot(t, method+" "+one.params+" at "+name, want...)
+				}
+			}
+			for _, params := range row.lost {
+				c.take()
+				number++
+				c.request(number, method, params)
+				ssetest.WantText(t, method+" "+params, strings.Join(c.take(), "\n"), fmt.Sprintf(`{"id":%d,"error":{"code":-32`, number))
+			}
+		}
+		for method := range tested {
+			if strings.HasPrefix(method, "tasks/") {
+				c.request(9, method, `{}`)
+				c.want(method, `{"id":9,"error":{"code":-32601,"message":"method not found"}}`)
+			}
+		}
+	})
+}
+
+// A URI goes to the member that named it: first by the app of a tool, of which the one that was called last counts,
+// then by a result that this client got.
+func TestURIsThatAreNamed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b, other := full("a"), full("b"), full("c")
+		b.lists["tools/list"] = strings.ReplaceAll(b.lists["tools/list"], "ui://b", "ui://a")
+		v := newView(t, members("a", a, "b", b, "c", other))
+		c := open(t, v)
+		number := int64(1)
+		read := func(c *client, uri, want string) {
+			t.Helper()
+			for _, f := range []*fake{a, b, other} {
+				f.conn().take()
+			}
+			c.take()
+			number++
+			c.request(number, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))
+			got := ""
+			for name, f := range map[string]*fake{"a": a, "b": b, "c": other} {
+				if len(f.conn().take()) > 0 {
+					got += name
+				}
+			}
+			ssetest.Want(t, uri, got, want)
+		}
+		call := func(f *fake, method, params, result string) {
+			t.Helper()
+			number++
+			c.request(number, method, params)
+			f.conn().say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, number, result))
+		}
+		read(c, "ui://a", "a")
+		call(b, "tools/call", `{"name":"b__t"}`, `{"content":[{"type":"resource_link","uri":"y:1","name":"n"},{"type":"resource","resource":{"uri":"y:2","text":""}}]}`)
+		read(c, "ui://a", "b")
+		read(c, "y:1", "b")
+		read(c, "y:2", "b")
+		call(a, "prompts/get", `{"name":"a__p"}`, `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"y:3","text":""}}},{"content":{"type":"text","text":"\"uri\""}}]}`)
+		read(c, "y:3", "a")
+		call(other, "resources/read", `{"uri":"x:c"}`, `{"contents":[{"uri":"x:all","text":""},{"uri":"y:1","text":""}]}`)
+		read(c, "x:all", "c")
+		read(c, "y:1", "c")
+		read(c, "y:4", "")
+		c.want("unknown", fmt.Sprintf(`{"id":%d,"error":{"code":-32002,"message":"resource not found","data":{"uri":"y:4"}}}`, number))
+		for i := range 1100 {
+			call(b, "tools/call", `{"name":"b__t"}`, fmt.Sprintf(`{"content":[{"type":"resource_link","uri":"z:%d"}]}`, i))
+		}
+		read(c, "z:0", "")
+		read(c, "z:1099", "b")
+	})
+	inBubble(t, func(t *testing.T) { // of another client nothing is known
+		a := full("a")
+		list := members("a", a, "b", full("b"))
+		v := newView(t, list)
+		c, d := open(t, v), open(t, v)
+		c.request(2, "tools/call", `{"name":"a__t"}`)
+		a.nth(0).say(`{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"resource_link","uri":"y:1"}]}}`)
+		d.take()
+		d.request(2, "resources/read", `{"uri":"y:1"}`)
+		ssetest.WantText(t, "the other", strings.Join(d.take(), ""), "-32002")
+	})
+}
+
+// A request by a URI waits for lists that are on their way. Prompts and resources are read when somebody wants them.
+func TestListsAreReadWhenTheyAreWanted(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := full("a"), full("b")
+		for _, method := range []string{"prompts/list", "resources/list", "resources/templates/list"} {
+			b.silent[method] = true
+		}
+		c := open(t, newView(t, members("a", a, "b", b)))
+		c.take()
+		c.request(2, "tools/list", "{}")
+		ssetest.Want(t, "tools", len(c.take()), 1)
+		ssetest.Want(t, "requests that are held", len(b.conn().held), 0)
+		c.request(3, "prompts/list", "{}")
+		ssetest.Want(t, "requests that are held", len(b.conn().held), 1)
+		c.request(4, "prompts/get", `{"name":"b__p"}`)
+		c.request(5, "resources/read", `{"uri":"x:b"}`)
+		c.request(6, "resources/read", `{"uri":"x:none"}`)
+		c.want("they wait")
+		b.conn().take()
+		b.conn().answerHeld(b.lists["prompts/list"])
+		b.wantGot(t, "prompt", `{"id":4,"method":"prompts/get","params":{"name":"p"}}`)
+		c.want("prompts", `{"id":3,"result":`+listOf("prompts", "name", "a__p", "a__a_prompt", "a__hidden", "b__p", "b__b_prompt", "b__hidden")+`}`)
+		b.conn().answerHeld(b.lists["resources/list"])
+		b.wantGot(t, "resource", `{"id":5,"method":"resources/read","params":{"uri":"x:b"}}`)
+		b.conn().answerHeld(b.lists["resources/templates/list"])
+		ssetest.WantText(t, "unknown", strings.Join(c.take(), ""), `{"id":6,"error":{"code":-32002`)
+		c.request(7, "resources/list", "{}")
+		c.request(8, "resources/templates/list", "{}")
+		c.want("lists", `{"id":7,"result":`+listOf("resources", "uri", "x:a", "x:all", "x:hidden", "x:b")+`}`,
+			`{"id":8,"result":`+listOf("resourceTemplates", "uriTemplate", "a:{id}", "all:{id}", "hidden:{id}", "b:{id}")+`}`)
+		b.set(func(f *fake) {
+			clear(f.silent)
+			f.lists["resources/templates/list"] = listOf("resourceTemplates", "uriTemplate")
+		})
+		b.conn().say(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)
+		time.Sleep(time.Second)
+		c.want("told", `{"method":"notifications/resources/list_changed"}`)
+	})
+}
+
+// Members get the level with the first request of the client, and a later one at once. A level starts no server.
+func TestLevel(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b, quiet := full("a"), full("b"), newFake("t")
+		for _, f := range []*fake{a, b, quiet} {
+			f.silent["logging/setLevel"] = true
+		}
+		c := open(t, newView(t, members("a", a, "b", b, "quiet", quiet)))
+		c.take()
+		c.request(2, "logging/setLevel", `{"level":"info"}`)
+		c.request(3, "logging/setLevel", `{"level":7}`)
+		c.want("answers", `{"id":2,"result":{}}`, `{"id":3,"error":{"code":-32602,"message":"params.level must be one string"}}`)
+		c.request(4, "tools/call", `{"name":"a__t"}`)
+		c.request(5, "tools/call", `{"name":"quiet__t"}`)
+		ssetest.Want(t, "held", fmt.Sprint(len(a.conn().held), len(b.conn().held), len(quiet.conn().held)), "1 0 0")
+		c.request(6, "logging/setLevel", `{"level":"debug"}`)
+		c.request(7, "tools/call", `{"name":"b__t"}`)
+		c.request(8, "tools/call", `{"name":"b__t"}`)
+		ssetest.Want(t, "held", fmt.Sprint(len(a.conn().held), len(b.conn().held), len(quiet.conn().held)), "2 1 0")
+		c.take()
+		a.conn().say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","logger":"l","data":1}}`,
+			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
+		c.want("log", `{"method":"notifications/message","params":{"level":"info","logger":"a/l","data":1}}`,
+			`{"method":"notifications/message","params":{"level":"info","data":1,"logger":"a"}}`)
+	})
+}
+
+// A client hears of resources that it subscribes to, at the member that has them, also after that has come back.
+func TestSubscriptions(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := full("a"), full("b")
+		c := open(t, newView(t, members("a", a, "b", b)))
+		c.request(2, "resources/subscribe", `{"uri":"x:b"}`)
+		b.conn().say(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+		a.conn().take()
+		b.conn().take()
+		c.take()
+		updated := func(f *fake, uri string) {
+			f.conn().say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
+		}
+		updated(a, "x:b")
+		updated(b, "x:a")
+		updated(b, "x:bb")
+		c.want("of others")
+		updated(b, "x:b")
+		updated(b, "x:b/part")
+		c.want("its own", `{"method":"notifications/resources/updated","params":{"uri":"x:b"}}`, `{"method":"notifications/resources/updated","params":{"uri":"x:b/part"}}`)
+		time.Sleep(time.Minute)
+		b.set(func(f *fake) { f.silent["resources/subscribe"] = true })
+		b.conn().end(io.EOF)
+		synctest.Wait()
+		ssetest.Want(t, "subscribed again", len(b.conn().held), 1)
+		c.request(3, "resources/unsubscribe", `{"uri":"x:a"}`)
+		c.want("nothing to end", `{"id":3,"result":{}}`)
+		b.conn().take()
+		c.request(4, "resources/unsubscribe", `{"uri":"x:b"}`)
+		b.wantGot(t, "unsubscribe", `{"id":4,"method":"resources/unsubscribe","params":{"uri":"x:b"}}`)
+		updated(b, "x:b")
+		c.want("no more")
+		a.wantGot(t, "nothing")
+	})
+}
+
+// A client has a bound of subscriptions.
+func TestTooManySubscriptions(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := open(t, newView(t, members("a", full("a"), "b", full("b"))))
+		for i := range 1024 {
+			c.request(int64(i+2), "resources/subscribe", fmt.Sprintf(`{"uri":"a:%d"}`, i))
+		}
+		c.take()
+		c.request(2000, "resources/subscribe", `{"uri":"a:0"}`)
+		c.want("again")
+		c.request(2001, "resources/subscribe", `{"uri":"a:more"}`)
+		ssetest.WantText(t, "one more", strings.Join(c.take(), ""), `"too_many_subscriptions"`)
+	})
+}
+
+// A view of one passes all URIs on, unless it has a rule for them.
+func TestURIsOfAViewOfOne(t *testing.T) {
+	for rule, want := range map[string]int{"": 1, "x:*": 1, "z:*": 0} {
+		inBubble(t, func(t *testing.T) {
+			a := full("a")
+			list := []compose.Member{{Name: "a", Upstream: a}}
+			if rule != "" {
+				list[0].Resources = []string{rule}
+			}
+			c := open(t, newView(t, list))
+			a.conn().take()
+			c.request(2, "resources/read", `{"uri":"x:all"}`)
+			ssetest.Want(t, rule, len(a.conn().take()), want)
+			c.request(3, "resources/read", `{"uri":"y:not-listed"}`)
+			ssetest.Want(t, rule+" not listed", len(a.conn().take()), map[bool]int{true: 1}[rule == ""])
+		})
+	}
+}

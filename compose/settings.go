@@ -1,0 +1,113 @@
+package compose
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// The bounds of the subscriptions of a client, as on a shared session.
+const (
+	maxSubscriptions     = 1024
+	maxSubscriptionBytes = 256 << 10
+)
+
+// setLevel keeps the level of log messages. Members get it that the client has used; the others get it with their first
+// request, because a level is no reason to start a server.
+func (s *session) setLevel(r request) {
+	level := r.m.Param("level")
+	if _, ok := level.Text(); !ok || level.Ambiguous {
+		s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.level must be one string"))
+		return
+	}
+	s.level = level.Value
+	for _, l := range s.links {
+		if l.used {
+			l.sendLevel()
+		}
+	}
+	s.answer(r.number, []byte(`{}`))
+}
+
+// sendLevel sends the level to a member that knows it.
+func (l *link) sendLevel() {
+	if l.s.level != nil && mcp.Declares(l.said, "capabilities", "logging") {
+		params := json.RawMessage(`{"level":` + string(l.s.level) + `}`)
+		l.ask(mcp.MethodSetLevel, params, func(*jsonrpc.Message, string) {}) // the client has its answer
+	}
+}
+
+// use notes that a member gets a request of the client.
+func (l *link) use() {
+	if !l.used {
+		l.used = true
+		l.sendLevel()
+	}
+}
+
+// subscribe is resource for a subscription, which it notes.
+func subscribe(s *session, uri string) (destination, *jsonrpc.Error, bool) {
+	to, fault, wait := resource(s, uri)
+	if fault != nil {
+		return to, fault, wait
+	}
+	bytes := len(uri)
+	for other := range s.subscribed {
+		bytes += len(other)
+	}
+	_, again := s.subscribed[uri]
+	if !again && (len(s.subscribed) >= maxSubscriptions || bytes > maxSubscriptionBytes) {
+		return to, jsonrpc.ReasonError("the client has too many subscriptions", "too_many_subscriptions", false), false
+	}
+	s.subscribed[uri] = to.link.m.Name
+	return to, nil, false
+}
+
+// unsubscribe ends a subscription at the member that has it. If there is none, there is nothing to end.
+func (s *session) unsubscribe(r request) {
+	at := r.m.Param("uri")
+	uri, _ := at.Text()
+	member, ok := s.subscribed[uri]
+	if !ok || at.Ambiguous {
+		s.answer(r.number, []byte(`{}`))
+		return
+	}
+	delete(s.subscribed, uri)
+	for _, l := range s.links {
+		if l.m.Name == member && l.conn != nil {
+			s.forwardTo(r, destination{l, uri})
+			return
+		}
+	}
+	s.answer(r.number, []byte(`{}`))
+}
+
+// resubscribe subscribes again, on a new connection with a member.
+func (l *link) resubscribe() {
+	for _, uri := range slices.Sorted(maps.Keys(l.s.subscribed)) {
+		if l.s.subscribed[uri] == l.m.Name {
+			params := json.RawMessage(`{"uri":` + string(rawjson.Quote(uri)) + `}`)
+			l.ask(mcp.MethodSubscribe, params, func(*jsonrpc.Message, string) {}) // the client has its answer
+		}
+	}
+}
+
+// wantsUpdate reports whether the client subscribes to a resource at a member, or to one above it (MCP 2025-11-25,
+// schema, ResourceUpdatedNotification).
+func (s *session) wantsUpdate(member, uri string) bool {
+	for subscribed, at := range s.subscribed {
+		if at != member || !strings.HasPrefix(uri, subscribed) {
+			continue
+		}
+		rest := uri[len(subscribed):]
+		if rest == "" || strings.HasSuffix(subscribed, "/") || strings.ContainsRune("/?#", rune(rest[0])) {
+			return true
+		}
+	}
+	return false
+}

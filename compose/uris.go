@@ -1,0 +1,128 @@
+package compose
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// maxNamedURIs bounds the URIs that results have named to a client. The oldest go.
+const maxNamedURIs = 1024
+
+// namedURIs are URIs that results have named to a client, with the members that gave these results.
+type namedURIs struct {
+	members map[string]string
+	order   []string // the oldest first
+}
+
+// note notes URIs of a member. The newest result decides.
+func (n *namedURIs) note(member string, uris []string) {
+	if n.members == nil {
+		n.members = make(map[string]string)
+	}
+	for _, uri := range uris {
+		if _, known := n.members[uri]; !known {
+			n.order = append(n.order, uri)
+		}
+		n.members[uri] = member
+		if len(n.order) > maxNamedURIs {
+			delete(n.members, n.order[0])
+			n.order = n.order[1:]
+		}
+	}
+}
+
+// urisIn returns the URIs that a result names: of links to resources and of embedded resources, in the content of a
+// tool's result or of a prompt's messages, and of what a read returns.
+func urisIn(result json.RawMessage) (uris []string) {
+	if !bytes.Contains(result, []byte(`"uri"`)) {
+		return nil
+	}
+	add := func(block json.RawMessage) {
+		for _, path := range [][]string{{"uri"}, {"resource", "uri"}} {
+			if uri, ok := rawjson.MemberText(block, path...); ok {
+				uris = append(uris, uri)
+			}
+		}
+	}
+	for _, member := range []string{"content", "contents"} {
+		blocks, _ := rawjson.Member(result, member)
+		rawjson.Each(blocks, add)
+	}
+	messages, _ := rawjson.Member(result, "messages")
+	rawjson.Each(messages, func(message json.RawMessage) {
+		block, _ := rawjson.Member(message, "content")
+		add(block)
+	})
+	return uris
+}
+
+// resource finds the member of a URI. A list that is on its way may have it.
+func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
+	if len(s.links) == 1 && !s.links[0].m.rules.Restricts(selection.Resources) {
+		return destination{s.links[0], uri}, nil, false // lists of resources are not complete by MCP
+	}
+	s.want(merge.Resources)
+	s.want(merge.Templates)
+	for _, member := range s.candidates(uri) {
+		if l := s.linkOf(merge.Origin{Member: member}); l != nil && s.newest().Allows(member, uri) {
+			return destination{l, uri}, nil, false
+		}
+	}
+	fault := jsonrpc.Errorf(mcp.CodeResourceNotFound, "resource not found")
+	fault.Data = map[string]string{"uri": uri}
+	wait := slices.ContainsFunc(s.links, func(l *link) bool {
+		return l.pending(merge.Tools) || l.pending(merge.Resources) || l.pending(merge.Templates)
+	})
+	return destination{}, fault, wait
+}
+
+// candidates returns the members that may have a URI, the best first: those with a listed tool whose app is there, of
+// which the one that the client called last; the one whose result named it; the one that lists it; the first one with
+// a template.
+func (s *session) candidates(uri string) (members []string) {
+	seen := []*result{s.newest()}
+	if told := s.told[merge.Tools]; told != nil {
+		seen = []*result{told, s.newest()}
+	}
+	for _, r := range seen {
+		apps := r.Apps(uri)
+		if slices.Contains(apps, s.lastCalled) {
+			members = append(members, s.lastCalled)
+		}
+		members = append(members, apps...)
+	}
+	if member, ok := s.named.members[uri]; ok {
+		members = append(members, member)
+	}
+	for _, kind := range []merge.Kind{merge.Resources, merge.Templates} {
+		for _, r := range []*result{s.told[kind], s.newest()} {
+			if r == nil {
+				continue
+			}
+			find := r.Resource
+			if kind == merge.Templates {
+				find = r.Template
+			}
+			if member, ok := find(uri); ok {
+				members = append(members, member)
+			}
+		}
+	}
+	return members
+}
+
+// template finds the member of a template, or of a URI that one makes, for completion.
+func template(s *session, uri string) (destination, *jsonrpc.Error, bool) {
+	to, fault, wait := resource(s, uri)
+	if fault != nil {
+		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown template %q", uri)
+	}
+	return to, fault, wait
+}
