@@ -3,6 +3,7 @@ package compose
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"hash"
 	"slices"
 	"sync"
 
@@ -23,9 +24,17 @@ type cache struct {
 	lists      map[listKey]*merge.List
 }
 
+// listKey is the key of a list: its pages decide which one it is, so that those of another client need not be read.
 type listKey struct {
 	kind merge.Kind
 	hash [sha256.Size]byte
+}
+
+// newListKey returns the key of a list with these pages.
+func newListKey(kind merge.Kind, pages hash.Hash) (key listKey) {
+	key.kind = kind
+	pages.Sum(key.hash[:0])
+	return key
 }
 
 // cached is a result, and what it was made of.
@@ -35,26 +44,27 @@ type cached struct {
 	*result
 }
 
-// intern returns the list that has these entries. Lists with the same bytes are the same.
-func (v *View) intern(kind merge.Kind, entries []json.RawMessage) *merge.List {
-	hash := sha256.New()
-	for _, entry := range entries {
-		hash.Write(entry)
-		hash.Write([]byte{'\n'}) // no message has it
-	}
-	key := listKey{kind: kind}
-	hash.Sum(key.hash[:0])
+// list returns the list that a session has read before; nil: none has.
+func (v *View) list(key listKey) *merge.List {
 	c := &v.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.lists[key]
-	if list == nil {
-		if len(c.lists) >= maxLists { // sessions keep those that they have
-			clear(c.lists)
-		}
-		list = merge.NewList(kind, entries)
-		c.lists[key] = list
+	return c.lists[key]
+}
+
+// keepList keeps the list that has these entries for other sessions, and returns it, or the one that is there.
+func (v *View) keepList(key listKey, entries []json.RawMessage) *merge.List {
+	list := merge.NewList(key.kind, entries)
+	c := &v.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.lists[key]; before != nil {
+		return before
 	}
+	if len(c.lists) >= maxLists { // sessions keep those that they have
+		clear(c.lists)
+	}
+	c.lists[key] = list
 	return list
 }
 

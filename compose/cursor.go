@@ -29,21 +29,28 @@ func newResult(merged *merge.Result, generation int64) *result {
 
 // split returns the pages of a list; one at least. Each names the next one by GENERATION.INDEX.
 func (r *result) split(kind merge.Kind) (pages []json.RawMessage) {
-	head := `{"` + kind.Member() + `":[`
-	page := json.RawMessage(head)
-	for _, e := range r.Lists[kind] {
-		switch {
-		case len(page) == len(head):
-		case len(page)+len(e.Raw) > maxPage:
-			next := strconv.FormatInt(r.generation, 10) + "." + strconv.Itoa(len(pages)+1)
-			pages = append(pages, append(page, `],"nextCursor":"`+next+`"}`...))
-			page = json.RawMessage(head)
-		default:
-			page = append(page, ',')
+	rest := r.Lists[kind]
+	for {
+		taken, size := 0, 0
+		for taken < len(rest) && (taken == 0 || size+len(rest[taken].Raw) <= maxPage) {
+			size += len(rest[taken].Raw) + len(",")
+			taken++
 		}
-		page = append(page, e.Raw...)
+		page := make(json.RawMessage, 0, size+100) // the names and the cursor need less
+		page = append(page, `{"`+kind.Member()+`":[`...)
+		for i, e := range rest[:taken] {
+			if i > 0 {
+				page = append(page, ',')
+			}
+			page = append(page, e.Raw...)
+		}
+		rest = rest[taken:]
+		if len(rest) == 0 {
+			return append(pages, append(page, `]}`...))
+		}
+		next := strconv.FormatInt(r.generation, 10) + "." + strconv.Itoa(len(pages)+1)
+		pages = append(pages, append(page, `],"nextCursor":"`+next+`"}`...))
 	}
-	return append(pages, append(page, `]}`...))
 }
 
 // parseCursor returns the generation and the index of a cursor that split has made.

@@ -2,9 +2,11 @@ package compose
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"strconv"
 	"time"
 
@@ -42,8 +44,11 @@ type listRead struct {
 	pages   *pages.Reader
 	entries []json.RawMessage
 	bytes   int
-	again   bool // it has changed meanwhile
+	hash    hash.Hash // of the pages
+	again   bool      // it has changed meanwhile
 }
+
+func newListRead() *listRead { return &listRead{pages: pages.NewReader(maxPages), hash: sha256.New()} }
 
 // conn is a connection with a member.
 type conn struct {
@@ -159,9 +164,9 @@ func (l *link) failed(e linkEvent, why string) {
 func (l *link) readList(e linkEvent, kind merge.Kind) {
 	switch {
 	case !mcp.Declares(l.said, "capabilities", capabilityOf(kind)):
-		l.keep(kind, nil)
+		l.keepEmpty(kind)
 	case l.reads[kind] == nil:
-		l.reads[kind] = &listRead{pages: pages.NewReader(maxPages)}
+		l.reads[kind] = newListRead()
 		l.readPage(kind)
 	case e == changed:
 		l.reads[kind].again = true
@@ -187,7 +192,7 @@ func (l *link) readPage(kind merge.Kind) {
 			l.unread(kind, why)
 		case response.Result() == nil: // it declares the list, and does not know its method
 			l.reads[kind] = nil
-			l.keep(kind, nil)
+			l.keepEmpty(kind)
 		default:
 			l.takePage(kind, response.Result())
 		}
@@ -200,28 +205,48 @@ func isInternal(response *jsonrpc.Message) bool {
 	return string(code) == strconv.Itoa(jsonrpc.CodeInternalError)
 }
 
-// takePage adds a page to a list that is being read.
+// takePage adds a page to a list that is being read. A list whose pages are known is complete.
 func (l *link) takePage(kind merge.Kind, result json.RawMessage) {
 	r := l.reads[kind]
+	r.hash.Write(result)
+	r.hash.Write([]byte{'\n'}) // no message has it
+	key := newListKey(kind, r.hash)
+	list, isLast := l.s.view.list(key), true
+	if list == nil {
+		isLast = r.add(kind, result)
+	}
+	switch {
+	case !isLast:
+		l.readPage(kind)
+	case r.again:
+		l.reads[kind] = newListRead()
+		l.readPage(kind)
+	case list == nil:
+		l.reads[kind] = nil
+		l.keep(kind, l.s.view.keepList(key, r.entries))
+	default:
+		l.reads[kind] = nil
+		l.keep(kind, list)
+	}
+}
+
+// add adds the entries of a page, and reports whether it is the last one that is read.
+func (r *listRead) add(kind merge.Kind, result json.RawMessage) bool {
 	page, endless := r.pages.Take(result)
 	elements, _ := rawjson.Member(result, kind.Member())
 	rawjson.Each(elements, func(entry json.RawMessage) { r.entries = append(r.entries, entry) })
 	r.bytes += len(elements)
-	switch {
-	case !page.Last && endless == nil && r.bytes < maxListBytes:
-		l.readPage(kind)
-	case r.again:
-		l.reads[kind] = &listRead{pages: pages.NewReader(maxPages)}
-		l.readPage(kind)
-	default:
-		l.reads[kind] = nil
-		l.keep(kind, r.entries)
-	}
+	return page.Last || endless != nil || r.bytes >= maxListBytes
+}
+
+// keepEmpty takes the list of a member that has none.
+func (l *link) keepEmpty(kind merge.Kind) {
+	l.keep(kind, l.s.view.keepList(newListKey(kind, sha256.New()), nil))
 }
 
 // keep takes a list that has been read.
-func (l *link) keep(kind merge.Kind, entries []json.RawMessage) {
-	l.lists[kind] = l.s.view.intern(kind, entries)
+func (l *link) keep(kind merge.Kind, list *merge.List) {
+	l.lists[kind] = list
 	if l.state == reading && kind == merge.Tools {
 		l.event(read, kind)
 		return
@@ -236,7 +261,7 @@ func (l *link) unread(kind merge.Kind, why string) {
 	case l.state == reading && kind == merge.Tools:
 		l.failed(unreadable, why)
 	case l.lists[kind] == nil:
-		l.keep(kind, nil)
+		l.keepEmpty(kind)
 	default:
 		l.s.settle()
 	}
