@@ -141,7 +141,7 @@ func (w *wild) do(what int) {
 	}
 }
 
-// Three members answer late, end, refuse and change their lists, while clients list and call. Each request is answered
+// Three members answer late, end, refuse, change their lists, leave and come, while clients list and call. Each request is answered
 // once, a call by the member that its name leads to, and nobody gets an older list after a newer one. When all is over
 // nothing is left.
 func TestChaos(t *testing.T) {
@@ -160,7 +160,11 @@ func TestChaos(t *testing.T) {
 		for range 300 {
 			time.Sleep(rand.N(2 * time.Second))
 			wilds[rand.IntN(3)].do(rand.IntN(10))
+			if rand.IntN(10) == 0 { // c leaves, or comes back
+				ssetest.Must(t, v.Replace(members(pairs[:4+2*rand.IntN(2)]...), compose.Options{Name: "team"}))
+			}
 		}
+		ssetest.Must(t, v.Replace(members(pairs...), compose.Options{Name: "team"}))
 		for _, w := range wilds {
 			w.mu.Lock()
 			w.refuses = false

@@ -3,6 +3,8 @@ package compose
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 // A View is an upstream that brings several servers together. It is safe for concurrent use. Its gateway serves it
 // as any other server.
 type View struct {
+	replacing sync.Mutex // held by Replace; taken before mu
+
 	mu       sync.Mutex // guards what follows; taken before session.mu
 	setup    *setup
 	sessions map[*session]bool
@@ -32,7 +36,10 @@ func New(members []Member, opts Options) (*View, error) {
 	return &View{
 		setup: setup, sessions: make(map[*session]bool),
 		cache: cache{lists: make(map[listKey]*merge.List)},
-		known: known{late: make(map[string]bool), troubles: make(map[string]*trouble)},
+		known: known{
+			late: make(map[string]bool), troubles: make(map[string]*trouble), failure: make(map[string]string),
+			tools: make(map[string]int),
+		},
 	}, nil
 }
 
@@ -47,12 +54,66 @@ func (v *View) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		view: v, ctx: context.WithoutCancel(ctx), opened: time.Now(), setup: v.setup,
 		own: make(map[jsonrpc.ID]ownRequest), open: make(map[int64]*conn), asked: make(map[jsonrpc.ID]asked),
 		waiting: make(map[int64]*waiter), subscribed: make(map[string]string),
+		leaving: make(map[*link]bool),
 	}
 	for _, m := range s.setup.members {
 		s.links = append(s.links, &link{s: s, m: m})
 	}
 	v.sessions[s] = true
 	return s, nil
+}
+
+// Replace gives the view other members and options while it serves. Sessions keep the connections to members whose
+// Name and Upstream stay. Requests that other members have are still answered. Clients are told of lists that differ.
+// The error is that of New, and then nothing changes.
+func (v *View) Replace(members []Member, opts Options) error {
+	setup, err := newSetup(members, opts)
+	if err != nil {
+		return err
+	}
+	v.replacing.Lock()
+	defer v.replacing.Unlock()
+	v.mu.Lock()
+	stay := make(map[string]bool)
+	for _, m := range v.setup.members {
+		stay[m.Name] = slices.ContainsFunc(setup.members, m.isSame)
+	}
+	v.known.keepOnly(stay)
+	v.setup = setup
+	sessions := slices.Collect(maps.Keys(v.sessions))
+	v.mu.Unlock()
+	for _, s := range sessions {
+		s.replace(setup)
+	}
+	return nil
+}
+
+// The values of Report.State.
+const (
+	StateListed  = "listed"  // its tools are known
+	StateLate    = "late"    // a list has waited for it in vain
+	StateFailing = "failing" // it fails for a session
+	StateUnused  = "unused"  // no client has needed it
+)
+
+// Report is what is known of a member.
+type Report struct {
+	Name    string
+	State   string // listed, late, failing or unused
+	Failure string // why it fails; empty: it does not
+	Tools   int    // of its last list; -1: unknown
+}
+
+// Members returns what is known of each member, from state alone, in their order.
+func (v *View) Members() []Report {
+	v.mu.Lock()
+	members := v.setup.members
+	v.mu.Unlock()
+	all := make([]Report, len(members))
+	for i, m := range members {
+		all[i] = v.known.report(m.Name)
+	}
+	return all
 }
 
 // forget removes a session that is over.

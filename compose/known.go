@@ -18,6 +18,8 @@ type known struct {
 	mu       sync.Mutex // taken after session.mu
 	late     map[string]bool
 	troubles map[string]*trouble
+	failure  map[string]string // why a member fails or has failed last, until it lists
+	tools    map[string]int    // of the last list of a member
 }
 
 // trouble is a member that fails for a session at least. It ends when the member has listed, for any session, or when
@@ -47,6 +49,7 @@ func (v *View) noteFailing(l *link) {
 	k, name := &v.known, l.m.Name
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.failure[name] = l.why
 	t := k.troubles[name]
 	if t == nil {
 		t = &trouble{links: make(map[*link]bool), pause: firstPause}
@@ -91,6 +94,7 @@ func (v *View) noteListed(l *link) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.late, l.m.Name)
+	delete(k.failure, l.m.Name)
 	t := k.troubles[l.m.Name]
 	if t == nil {
 		return
@@ -101,6 +105,51 @@ func (v *View) noteListed(l *link) {
 		others := slices.Collect(maps.Keys(t.links))
 		l.s.later(func() { retryAll(others) })
 	}
+}
+
+// noteTools notes how many tools a member has listed.
+func (v *View) noteTools(member string, tools int) {
+	v.known.mu.Lock()
+	defer v.known.mu.Unlock()
+	v.known.tools[member] = tools
+}
+
+// report returns what is known of a member.
+func (k *known) report(member string) Report {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r := Report{Name: member, State: StateUnused, Failure: k.failure[member], Tools: -1}
+	if tools, ok := k.tools[member]; ok {
+		r.State, r.Tools = StateListed, tools
+	}
+	switch {
+	case k.troubles[member] != nil:
+		r.State = StateFailing
+	case k.late[member]:
+		r.State = StateLate
+	}
+	return r
+}
+
+// leave removes a link whose member has left the view.
+func (k *known) leave(l *link) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t := k.troubles[l.m.Name]; t != nil {
+		if delete(t.links, l); len(t.links) == 0 {
+			k.end(l.m.Name, t)
+		}
+	}
+}
+
+// keepOnly forgets all members but these.
+func (k *known) keepOnly(members map[string]bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	others := func(name string) bool { return !members[name] }
+	maps.DeleteFunc(k.late, func(name string, _ bool) bool { return others(name) })
+	maps.DeleteFunc(k.failure, func(name, _ string) bool { return others(name) })
+	maps.DeleteFunc(k.tools, func(name string, _ int) bool { return others(name) })
 }
 
 // end ends a trouble, with mu held.

@@ -79,11 +79,17 @@ func (l *link) event(e linkEvent, kind merge.Kind) {
 		l.s.view.noteFailing(l)
 		l.s.settle()
 	case finish:
+		l.s.leaving[l] = true
+		l.s.view.known.leave(l)
 		if !l.s.hasOpen(l.conn) {
 			l.event(quiet, kind)
 		}
 	case end:
-		l.close()
+		delete(l.s.leaving, l)
+		l.s.view.known.leave(l)
+		if l.conn != nil {
+			l.disconnect("")
+		}
 	}
 }
 
@@ -96,9 +102,9 @@ func (l *link) begin() {
 		l.initialize()
 		return
 	}
-	s := l.s
+	s, upstream := l.s, l.m.Upstream
 	s.later(func() {
-		opened, err := l.m.Upstream.Dial(s.ctx)
+		opened, err := upstream.Dial(s.ctx)
 		s.mu.Lock()
 		defer s.unlock()
 		switch {
@@ -247,6 +253,9 @@ func (l *link) keepEmpty(kind merge.Kind) {
 // keep takes a list that has been read.
 func (l *link) keep(kind merge.Kind, list *merge.List) {
 	l.lists[kind] = list
+	if kind == merge.Tools {
+		l.s.view.noteTools(l.m.Name, list.Len())
+	}
 	if l.state == reading && kind == merge.Tools {
 		l.event(read, kind)
 		return
@@ -320,15 +329,25 @@ func (l *link) send(msg []byte) {
 	}
 }
 
-// lost is called when the connection of the member is over. What was on its way there fails.
+// lost is called when the connection of the member is over.
 func (l *link) lost(c *conn, err error) {
-	s := l.s
-	s.later(func() { _ = c.Close() })
 	untaken := jsonrpc.ID("")
 	if not, ok := errors.AsType[*jsonrpc.NotTakenError](err); ok {
 		untaken = not.ID
 	}
-	l.disconnect()
+	l.disconnect(untaken)
+	l.failed(closed, err.Error())
+	if time.Since(c.dialed) >= firstPause { // else each connection may end at once, without an end
+		l.s.later(func() { retryAll([]*link{l}) })
+	}
+}
+
+// disconnect closes the connection. What is on its way there fails: it can be repeated if the member has not taken it.
+func (l *link) disconnect(untaken jsonrpc.ID) {
+	s, c := l.s, l.conn
+	close(c.over)
+	s.later(func() { _ = c.Close() }) // how it ended does not matter any more
+	l.conn, l.used, l.asks = nil, false, false
 	l.reads = [merge.Kinds]*listRead{}
 	s.dropAsked(c)
 	for number, on := range s.open {
@@ -341,25 +360,6 @@ func (l *link) lost(c *conn, err error) {
 		if request.conn == c {
 			delete(s.own, id)
 		}
-	}
-	l.failed(closed, err.Error())
-	if time.Since(c.dialed) >= firstPause { // else each connection may end at once, without an end
-		s.later(func() { retryAll([]*link{l}) })
-	}
-}
-
-// disconnect takes the connection from the link.
-func (l *link) disconnect() {
-	close(l.conn.over)
-	l.conn, l.used, l.asks = nil, false, false
-}
-
-// close ends the connection.
-func (l *link) close() {
-	if c := l.conn; c != nil {
-		l.disconnect()
-		l.s.dropAsked(c)
-		l.s.later(func() { _ = c.Close() })
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -167,6 +168,12 @@ func newMember(given Member) (*member, error) {
 		}
 	}
 	return m, errors.Join(wrong...)
+}
+
+// isSame reports whether links to a member can stay when other takes its place. Upstreams that cannot be compared are
+// not the same.
+func (m *member) isSame(other *member) bool {
+	return m.Name == other.Name && reflect.TypeOf(m.Upstream).Comparable() && m.Upstream == other.Upstream
 }
 
 // newName matches what a tool may be renamed to.

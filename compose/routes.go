@@ -125,7 +125,7 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 		}
 		for _, r := range seen {
 			if o, ok := r.Named(kind, name); ok {
-				if l := s.linkOf(o); l != nil {
+				if l := s.linkOf(kind, o); l != nil {
 					return destination{l, o.Own}, nil, false
 				}
 			}
@@ -134,7 +134,7 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 		for _, r := range seen {
 			for _, final := range r.Bare(kind, name) {
 				o, _ := r.Named(kind, final)
-				if l := s.linkOf(o); l != nil {
+				if l := s.linkOf(kind, o); l != nil {
 					bare[final] = destination{l, o.Own}
 				}
 			}
@@ -152,10 +152,23 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 	}
 }
 
-// linkOf returns the link to which an origin leads; nil if its member has left, or its rules leave the name out now.
-func (s *session) linkOf(o merge.Origin) *link {
+// linkOf returns the link to which the origin of a tool or prompt leads; nil if its member has left, or its rules leave
+// the name out now. The hints of a tool, which rules may need, are in the newest list.
+func (s *session) linkOf(kind merge.Kind, o merge.Origin) *link {
+	l := s.linkTo(o.Member)
+	if l == nil || !l.m.rules.Name(kind.Rules(), o.Own).Allowed() {
+		return nil
+	}
+	if kind == merge.Tools && l.m.rules.NeedsHints() && !s.newest().Has(kind, o) {
+		return nil
+	}
+	return l
+}
+
+// linkTo returns the link to a member; nil if it has left.
+func (s *session) linkTo(member string) *link {
 	for _, l := range s.links {
-		if l.m.Name == o.Member && l.state != leaving && l.state != gone {
+		if l.m.Name == member && l.state != leaving && l.state != gone {
 			return l
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -31,6 +33,7 @@ type session struct {
 	setup      *setup
 	params     json.RawMessage // of the client's initialize; nil before
 	links      []*link         // of the members, in their order
+	leaving    map[*link]bool  // links of members that have left, which have requests to answer
 	clientName string          // as the client calls itself; empty before initialize
 	lastID     int64
 	own        map[jsonrpc.ID]ownRequest // the view's own requests, by their ids
@@ -118,11 +121,7 @@ func (s *session) initialize(r request) {
 		s.params = r.m.Params()
 		s.clientName, _ = rawjson.MemberText(s.params, "clientInfo", "name")
 		for _, l := range s.links {
-			if l.m.may(s.ctx) {
-				l.event(open, merge.Tools)
-			} else {
-				l.event(remove, merge.Tools)
-			}
+			l.openIfAllowed()
 		}
 	}
 	s.later(func() { // after the dials, which have initialize sent after this
@@ -170,6 +169,50 @@ func (s *session) answerInitialize() {
 	s.answer(r.number, declare(s.setup.opts, s.setup.several(), requested, all))
 }
 
+// replace gives the session other members, and the client what follows from that.
+func (s *session) replace(setup *setup) {
+	s.mu.Lock()
+	defer s.unlock()
+	if s.err != nil || s.setup == setup {
+		return
+	}
+	before := s.links
+	s.setup, s.links, s.current = setup, nil, nil
+	for _, m := range setup.members {
+		at := slices.IndexFunc(before, func(l *link) bool {
+			return l.state != gone && l.m.isSame(m) && m.may(s.ctx)
+		})
+		if at >= 0 {
+			before[at].m = m
+			s.links = append(s.links, before[at])
+			continue
+		}
+		s.links = append(s.links, &link{s: s, m: m})
+	}
+	for _, l := range before {
+		if !slices.Contains(s.links, l) {
+			l.event(remove, merge.Tools)
+		}
+	}
+	if s.params != nil {
+		for _, l := range s.links {
+			if l.state == unopened {
+				l.openIfAllowed()
+			}
+		}
+	}
+	s.changed()
+}
+
+// openIfAllowed opens a link, if the client may use its member.
+func (l *link) openIfAllowed() {
+	if l.m.may(l.s.ctx) {
+		l.event(open, merge.Tools)
+	} else {
+		l.event(remove, merge.Tools)
+	}
+}
+
 // Push sets the client.
 func (s *session) Push(receive func(msg []byte, err error)) {
 	s.PushFor(func(msg []byte, _ jsonrpc.ID, err error) { receive(msg, err) })
@@ -204,10 +247,11 @@ func (s *session) Close() error {
 		}
 	}
 	var conns []*conn
-	for _, l := range s.links {
+	for _, l := range slices.AppendSeq(slices.Clone(s.links), maps.Keys(s.leaving)) {
 		if l.conn != nil {
 			conns = append(conns, l.conn)
-			l.disconnect()
+			close(l.conn.over)
+			l.conn = nil
 		}
 	}
 	clear(s.waiting)

@@ -71,7 +71,7 @@ func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 	s.want(merge.Resources)
 	s.want(merge.Templates)
 	for _, member := range s.candidates(uri) {
-		if l := s.linkOf(merge.Origin{Member: member}); l != nil && s.newest().Allows(member, uri) {
+		if l := s.linkTo(member); l != nil && s.newest().Allows(member, uri) {
 			return destination{l, uri}, nil, false
 		}
 	}

@@ -40,6 +40,9 @@ func (k Kind) Method() string { return kinds[k].method }
 // Member returns the member of a result of that method that has the entries.
 func (k Kind) Member() string { return kinds[k].member }
 
+// Rules returns the kind of rules that is for such a list.
+func (k Kind) Rules() selection.Kind { return kinds[k].rules }
+
 // KindOf returns the kind that a method lists. It reports false for any other method.
 func KindOf(method string) (k Kind, ok bool) {
 	for k := range Kinds {

@@ -58,6 +58,11 @@ func (r *Result) Named(kind Kind, final string) (o Origin, ok bool) {
 	return o, ok
 }
 
+// Has reports whether a tool or prompt is listed, under whatever name.
+func (r *Result) Has(kind Kind, o Origin) bool {
+	return slices.ContainsFunc(r.bare[kind][o.Own], func(final string) bool { return r.named[kind][final] == o })
+}
+
 // Bare returns the final names of the listed tools or prompts that a server calls by this name.
 func (r *Result) Bare(kind Kind, own string) []string { return r.bare[kind][own] }
 

@@ -1,0 +1,139 @@
+package compose_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// replace gives a view other members.
+func replace(t *testing.T, v *compose.View, of []compose.Member) {
+	t.Helper()
+	ssetest.Must(t, v.Replace(of, compose.Options{Name: "team"}))
+}
+
+// A reload changes members during a call and a question. Both end well, the connection of the member that stays goes
+// on, that of the one that has left ends when it has answered, and the client is told of the list.
+func TestReplaceMembers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		stays, leaves, comes := newFake("t"), newFake("t"), newFake("t")
+		v := newView(t, members("stays", stays, "leaves", leaves))
+		c := open(t, v)
+		c.request(2, "tools/list", "{}")
+		c.request(3, "tools/call", `{"name":"stays__t"}`)
+		c.request(4, "tools/call", `{"name":"leaves__t"}`)
+		c.take()
+		stays.conn().say(`{"jsonrpc":"2.0","id":7,"method":"roots/list"}`)
+		leaves.conn().say(`{"jsonrpc":"2.0","id":7,"method":"roots/list"}`)
+		c.want("questions", `{"id":"view-5","method":"roots/list"}`, `{"id":"view-6","method":"roots/list"}`)
+		stays.conn().take()
+		leaves.conn().take()
+		replace(t, v, members("stays", stays, "comes", comes))
+		for _, name := range []string{"leaves__t", "leaves__none"} {
+			c.request(5, "tools/call", `{"name":"`+name+`"}`)
+			c.want("a call to the one that has left", fmt.Sprintf(`{"id":5,"error":{"code":-32602,"message":"unknown tool \"%s\""}}`, name))
+		}
+		c.send(`{"jsonrpc":"2.0","id":"view-5","result":{"roots":[]}}`)
+		c.send(`{"jsonrpc":"2.0","id":"view-6","result":{"roots":[]}}`)
+		for _, f := range []*fake{stays, leaves} {
+			f.wantGot(t, "reply", `{"id":7,"result":{"roots":[]}}`)
+			ssetest.Want(t, "closed", f.conn().isClosed(), false)
+		}
+		leaves.conn().say(`{"jsonrpc":"2.0","id":4,"result":{}}`)
+		stays.conn().say(`{"jsonrpc":"2.0","id":3,"result":{}}`)
+		c.want("answers", `{"id":4,"result":{}}`, `{"id":3,"result":{}}`)
+		ssetest.Want(t, "closed", fmt.Sprint(stays.conn().isClosed(), leaves.conn().isClosed()), "false true")
+		ssetest.Want(t, "dials", fmt.Sprint(stays.dialled(), leaves.dialled(), comes.dialled()), "1 1 1")
+		time.Sleep(time.Second)
+		c.want("told", `{"method":"notifications/tools/list_changed"}`)
+		c.request(6, "tools/list", "{}")
+		c.want("list", tools(6, "stays__t", "comes__t"))
+
+		// Another upstream under the same name is another member.
+		other := newFake("u")
+		replace(t, v, members("stays", other, "comes", comes))
+		ssetest.Want(t, "closed", fmt.Sprint(stays.conn().isClosed(), other.conn().isClosed(), comes.conn().isClosed()), "true false false")
+		c.request(7, "tools/list", "{}")
+		c.want("list", tools(7, "stays__u", "comes__t"))
+
+		// A session that ends while a member has not answered leaves nothing.
+		c.request(8, "tools/call", `{"name":"comes__t"}`)
+		replace(t, v, members("stays", other))
+		ssetest.Must(t, c.conn.Close())
+		ssetest.Want(t, "closed", comes.conn().isClosed(), true)
+	})
+}
+
+// Rules that change hold at once, for calls of names that the client was shown too. Configurations that are wrong
+// change nothing.
+func TestReplaceRules(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFake()
+		f.lists["tools/list"] = `{"tools":[{"name":"t","annotations":{"readOnlyHint":true}},{"name":"u"}]}`
+		list := func(change func(m *compose.Member)) []compose.Member {
+			l := members("a", f, "b", newFake("t"))
+			change(&l[0])
+			return l
+		}
+		all := list(func(*compose.Member) {})
+		v := newView(t, all)
+		c := open(t, v)
+		c.request(2, "tools/list", "{}")
+		c.take()
+		calls := func(what string, t2, u int) {
+			t.Helper()
+			for name, want := range map[string]int{"t": t2, "u": u} {
+				f.conn().take()
+				c.request(3, "tools/call", `{"name":"a__`+name+`"}`)
+				ssetest.Want(t, what+" "+name, len(f.conn().take()), want)
+			}
+			c.take()
+		}
+		calls("all", 1, 1)
+		replace(t, v, list(func(m *compose.Member) { m.Exclude = []string{"t"} }))
+		calls("exclude", 0, 1)
+		replace(t, v, list(func(m *compose.Member) { m.Only = compose.OnlyReadOnly }))
+		calls("only", 1, 0)
+		if err := v.Replace(list(func(m *compose.Member) { m.Include = []string{"["} }), compose.Options{}); err == nil {
+			t.Error("a glob that cannot be read is taken")
+		}
+		calls("nothing has changed", 1, 0)
+		replace(t, v, all)
+		calls("all again", 1, 1)
+		time.Sleep(time.Second)
+		c.want("the list is the one that the client knows")
+		ssetest.Want(t, "dials", f.dialled(), 1)
+	})
+}
+
+// What is known of members is there without asking them.
+func TestMembersReport(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		late, dead, good := newFake("t"), newFake("t"), newFake("t", "u")
+		late.silent["*"], dead.refuse = true, errors.New("it is dead")
+		v := newView(t, members("late", late, "dead", dead, "good", good))
+		report := func() string { return strings.Trim(fmt.Sprint(v.Members()), "[]") }
+		ssetest.Want(t, "before", report(), "{late unused  -1} {dead unused  -1} {good unused  -1}")
+		c := open(t, v)
+		c.request(2, "tools/list", "{}")
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		ssetest.Want(t, "then", report(), "{late late  -1} {dead failing it is dead -1} {good listed  2}")
+		good.conn().end(jsonrpc.ErrTooLong)
+		dead.set(func(f *fake) { f.refuse = nil })
+		late.nth(0).answerHeld(late.says)
+		late.nth(0).answerHeld(late.lists["tools/list"])
+		time.Sleep(time.Minute)
+		ssetest.Want(t, "all well", report(), "{late listed  1} {dead listed  1} {good listed  2}")
+		replace(t, v, members("good", newFake("x")))
+		time.Sleep(time.Second)
+		ssetest.Want(t, "other members", report(), "{good listed  1}")
+	})
+}
