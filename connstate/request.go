@@ -1,7 +1,9 @@
 package connstate
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -47,7 +50,8 @@ type Request struct {
 	auditLog *slog.Logger           // nil: the request is not audited
 	cost     int                    // taken from the budget
 	onAnswer func(errorType string) // written under c.mu while the request is unanswered
-	trace    *traced                // nil without Options.Tracer
+	through  func(result json.RawMessage) json.RawMessage
+	trace    *traced // nil without Options.Tracer
 }
 
 // hearing is what a client still hears of its request.
@@ -148,6 +152,23 @@ func (r *Request) OnAnswer(f func(errorType string)) {
 	}
 }
 
+// Through has a result on its way to the client replaced by what f returns. The caller must not have passed the request
+// on before. f gets no errors, and must not change the bytes.
+func (r *Request) Through(f func(result json.RawMessage) json.RawMessage) { r.through = f }
+
+// changed returns a response with its result as Through has it replaced.
+func (r *Request) changed(response []byte) []byte {
+	result, ok := rawjson.Member(response, "result")
+	if !ok {
+		return response
+	}
+	now := r.through(result)
+	if bytes.Equal(now, result) {
+		return response
+	}
+	return rawjson.ReplaceMember(response, now, "result")
+}
+
 // Commit notes that a server gets the request, and that repeating it may change something
 // there. It reports false if the request is answered or its connection closed: then the
 // client may have been told to repeat it, and no server may get it.
@@ -221,8 +242,11 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 	dialect := c.known.Dialect
 	c.mu.Unlock()
 	c.requestsDone.Add(1)
-	if isSilenced {
+	switch {
+	case isSilenced:
 		response, errorType = nil, metrics.ErrorCanceled
+	case errorType == "" && r.through != nil:
+		response = r.changed(response)
 	}
 	if errorType != "" {
 		c.requestsFailed.Add(1)

@@ -128,6 +128,9 @@ func (c *checks) values() {
 			"AllowedHosts", fmt.Sprintf(`%q is not a host: must be a name without port, `+
 				`such as "gateway.example.com", or "*" for any`, host))
 	}
+	if _, err := compileSelection(o.Select); err != nil {
+		c.refuseIf(true, "Select", err.Error())
+	}
 	if o.PassRequest != nil {
 		for _, name := range o.PassRequest.Headers {
 			c.refuseIf(!httpguts.ValidHeaderFieldName(name), "PassRequest",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -159,4 +161,32 @@ func ExampleGateway_Shutdown() {
 	// gateway: <nil>
 	// server: <nil>
 	// connections: 0
+}
+
+func ExampleOptions_select() {
+	opts := gateway.Options{Select: &compose.Selection{
+		Include: []string{"*issue*", "get_me"},
+		Exclude: []string{"delete_*"},
+	}}
+	gw, err := gateway.New(upstream.Handle(greeter), opts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := httptest.NewServer(gw)
+	defer stop(gw, s)
+	for _, tool := range []string{"create_issue", "delete_issue"} {
+		call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `"}}`
+		resp, err := http.Post(s.URL+"/mcp", "application/json", strings.NewReader(call))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		fmt.Println(strings.TrimSpace(string(answer)), err)
+	}
+	// Output:
+	// {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hello"}]}} <nil>
+	// {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool \"delete_issue\""}} <nil>
 }

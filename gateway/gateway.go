@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/internal/page"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/stdio"
 	"github.com/mcp-sse/mcp-sse/internal/streamable"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -73,6 +74,8 @@ type serving struct {
 	locks    *remember.Locks  // of the command; nil: there is none, or no directory for them
 	// anyFolder learns what the server says in any folder; nil: that is not known
 	anyFolder *handshake.AnyFolder
+	selection *bridge.Selection // of Options.Select; nil: everything
+	hints     *selection.Hints  // of the tools of the server
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts nothing:
@@ -143,6 +146,7 @@ func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) 
 	if err := n.opts.validate(n.up); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	n.selectBy(g.now.Load())
 	if command, ok := n.up.(process.Command); ok && command.PrincipalEnv != "" {
 		n.opts.PassRequest = &PassRequest{}
 	}
@@ -240,7 +244,8 @@ func (g *Gateway) connect(n *serving, version string) {
 		server = fmt.Sprintf("the server %q", o.Name)
 	}
 	g.bridges = bridge.Options{
-		Supplier: func() *handshake.Supplier { return g.now.Load().supplier },
+		Supplier:  func() *handshake.Supplier { return g.now.Load().supplier },
+		Selection: func() *bridge.Selection { return g.now.Load().selection },
 		Times: func() bridge.Times {
 			o := &g.now.Load().opts
 			return bridge.Times{InitializationTimeout: o.InitializationTimeout,

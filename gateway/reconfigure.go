@@ -29,7 +29,8 @@ var errEnding = errors.New("the gateway is shutting down")
 // Logger, Audit, TracerProvider or Registry differs, or if PassRequest, or a PrincipalEnv, comes or
 // goes.
 //
-// Connections stay open. A connection, a POST, a start or a session that begins after Reconfigure has the
+// Connections stay open. Another Select holds for them at once, and they get list_changed for what it concerns, if the
+// server has promised that. A connection, a POST, a start or a session that begins after Reconfigure has the
 // new options. So a connection keeps its HeartbeatInterval, IdleTimeout and
 // InitializationTimeout at the gate, and a session its RequestTimeout and MaxInFlight. A
 // limit that open connections exceed closes none.
@@ -85,6 +86,9 @@ func (g *Gateway) replace(was, n *serving) {
 	g.metrics.MaxConnections(n.opts.MaxConnections)
 	g.reconfigureConnections(&n.opts)
 	g.now.Store(n)
+	if kinds := was.selectionChanges(n); len(kinds) > 0 {
+		was.supplier.TellSelectionChanged(kinds)
+	}
 	if !other {
 		return
 	}

@@ -32,6 +32,8 @@ type Follower interface {
 	ServerReplaced(of *Supplier)
 	// MemoryHasNews says that something else or more is remembered of the server now.
 	MemoryHasNews(of *Supplier)
+	// SelectionChanged says that clients get other lists of these kinds now: "tools", "prompts" or "resources".
+	SelectionChanged(kinds []string)
 }
 
 // Join has a follower told of Retire, perhaps at once, and of what memory learns. Wait waits until the follower has
@@ -127,6 +129,11 @@ func (s *Supplier) tellFollowers(f func(Follower)) {
 	for _, l := range all {
 		f(l)
 	}
+}
+
+// TellSelectionChanged tells those who have joined.
+func (s *Supplier) TellSelectionChanged(kinds []string) {
+	s.tellFollowers(func(f Follower) { f.SelectionChanged(kinds) })
 }
 
 // Start starts the warm servers or the shared session that SupplierOptions.Warm configures. It

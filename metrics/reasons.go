@@ -109,6 +109,7 @@ const (
 	DroppedUndelivered     = "undelivered"      // a notification or response that a remote server has not taken
 	DroppedShared          = "shared"           // a client's notification that shared sessions refuse
 	DroppedClientGone      = "client_gone"      // for a client that had gone and has not come back in time
+	DroppedLeftOut         = "left_out"         // a client's notification that a selection does not let pass
 )
 
 // How a session matched a response of the server: values of by in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/asker"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -46,6 +48,10 @@ func (b *Bridge) Condition() (is asker.Condition, changed <-chan struct{}) { ret
 // Receive handles a message of the client. It runs inside the POST and does not
 // block.
 func (b *Bridge) Receive(m *jsonrpc.Message) {
+	if !m.Certain() && m.Kind != jsonrpc.Request && b.opts.Selection() != nil { // to another parser it may be a call
+		b.opts.Metrics.Dropped(metrics.DroppedLeftOut)
+		return
+	}
 	switch m.Kind {
 	case jsonrpc.Request:
 		b.request(m)
@@ -89,8 +95,45 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodInitialize && b.opts.autoInitializes():
 		b.life.initialize(r)
 	default:
+		if s := b.opts.Selection(); s != nil {
+			b.passSelected(r, s)
+			return
+		}
 		b.life.passMessage(r)
 	}
+}
+
+// passSelected passes a request to the life, if the selection lets it. It has the result of a list filtered on its way
+// to the client: memory and sessions go on to see the whole list.
+func (b *Bridge) passSelected(r *connstate.Request, s *Selection) {
+	m := r.Message
+	if _, _, isList := selection.ListOf(m.Method); isList {
+		r.Through(func(result json.RawMessage) json.RawMessage { return s.filter(m.Method, result) })
+	}
+	e, certain := s.refusal(m)
+	switch {
+	case e == nil:
+		b.life.passMessage(r)
+	case certain:
+		r.Fail(e, strconv.Itoa(e.Code))
+	default:
+		b.passIfRemembered(r, s)
+	}
+}
+
+// passIfRemembered is passSelected for a call of a tool whose hints nobody has listed since the gateway began. Memory
+// may have them, for a client that goes on after a restart.
+func (b *Bridge) passIfRemembered(r *connstate.Request, s *Selection) {
+	q := b.life.newQuestion()
+	m := r.Message
+	q.askMemory(&b.client, func(q *question) {
+		s.noteHints(q.answer)
+		if e, _ := s.refusal(m); e != nil {
+			r.Fail(e, strconv.Itoa(e.Code))
+			return
+		}
+		b.life.passMessage(r)
+	})
 }
 
 func (b *Bridge) notification(m *jsonrpc.Message) {
@@ -101,6 +144,10 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 		b.cancel(m)
 	default:
 		b.c.AuditNotification(m)
+		if s := b.opts.Selection(); s != nil && !s.lets(m) {
+			b.opts.Metrics.Dropped(metrics.DroppedLeftOut)
+			return
+		}
 		b.life.passMessage(&connstate.Request{Message: m})
 	}
 }

@@ -28,6 +28,8 @@ type Options struct {
 	// Supplier returns the supplier of the sessions from now on. It is the same as before, or the successor
 	// of that one.
 	Supplier func() *handshake.Supplier
+	// Selection returns what clients may see of the server now, and use; nil: everything.
+	Selection func() *Selection
 	// Server is what errors call the server.
 	Server string
 	// Params are the params of the synthetic initialize. nil: clients initialize

@@ -17,6 +17,7 @@
 //	 ├─ prepare.go      brings a session into use
 //	 └─ attachment.go   the connection as its session sees it; early.go keeps what comes before it is in use
 //	client.go        the client, as all of these see it, and the options
+//	 ├─ select.go       what a selection leaves out of lists, and refuses
 //	 ├─ report.go       what it may see of failures; log lines and metrics
 //	 └─ restore.go      what a new session must get again
 //

@@ -218,10 +218,27 @@ func (l *sessionLife) MemoryHasNews(of *handshake.Supplier) {
 	case l.state.Phase == life.Waking:
 		l.move(life.Renewed)
 	case l.state.Phase == life.Asleep:
-		q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
-		if q.memory != nil {
+		if q := l.questionNow(); q.memory != nil {
 			l.doLater(func() { q.askMemory(l.client, l.renewed) })
 		}
+	}
+}
+
+// SelectionChanged tells the client that it gets other lists of these kinds now, if it was promised to be told.
+func (l *sessionLife) SelectionChanged(kinds []string) {
+	l.mu.Lock()
+	defer l.unlock()
+	var promised *handshake.Result
+	switch {
+	case l.session != nil:
+		promised = l.session.session.Result()
+	case l.answers != nil:
+		promised = handshake.ResultOf(l.answers)
+	}
+	if promised != nil {
+		l.doLater(func() {
+			l.notifyListsChanged(promised, func(kind string) bool { return slices.Contains(kinds, kind) })
+		})
 	}
 }
 

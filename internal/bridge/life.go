@@ -231,7 +231,7 @@ func (l *sessionLife) after(d time.Duration, event life.Event) {
 // askMemory asks memory, with mu held. A question that is under way and equal is joined. The answer is another event in
 // each phase in which it may come.
 func (l *sessionLife) askMemory() {
-	q := &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
+	q := l.questionNow()
 	if old := l.question; old != nil && old.equals(q) {
 		return
 	}

@@ -95,6 +95,18 @@ func (q *question) askMemory(c *client, done func(*question)) {
 	})
 }
 
+// newQuestion returns the question of now, for one who does not hold mu.
+func (l *sessionLife) newQuestion() *question {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.questionNow()
+}
+
+// questionNow returns the question of now.
+func (l *sessionLife) questionNow() *question {
+	return &question{supplier: l.supplier, memory: l.supplier.Options().Memory, params: l.params()}
+}
+
 // equals reports whether another question would get the same answer.
 func (q *question) equals(other *question) bool {
 	return q.supplier == other.supplier && q.memory == other.memory && bytes.Equal(q.params, other.params)

@@ -133,26 +133,10 @@ func (r *Rules) Entry(kind Kind, entry json.RawMessage) Verdict {
 		return Verdict{}
 	}
 	v := r.Name(kind, NameOf(kind, entry))
-	if v.Allowed() && kind == Tools && !r.only.allows(entry) {
-		return Verdict{NoHint, "only " + string(r.only)}
+	if v.Allowed() && kind == Tools && r.NeedsHints() && !r.only.allows(hintOf(entry)) {
+		return r.noHint()
 	}
 	return v
-}
-
-// allows reports whether the hints of a tool are those that are asked for.
-func (o Only) allows(tool json.RawMessage) bool {
-	hint := func(name string) string {
-		value, _ := rawjson.Member(tool, "annotations", name)
-		return string(value)
-	}
-	switch o {
-	case ReadOnly:
-		return hint("readOnlyHint") == "true"
-	case NonDestructive:
-		return hint("readOnlyHint") == "true" || hint("destructiveHint") == "false"
-	default:
-		return true
-	}
 }
 
 // key returns the key of the configuration that chooses things of a kind.
@@ -249,7 +233,7 @@ func (r *Rules) Unmet(kind Kind, entries []json.RawMessage) (rules []string) {
 	if r.only != All && len(entries) > 0 {
 		met := false
 		for _, entry := range entries {
-			met = met || r.only.allows(entry)
+			met = met || r.only.allows(hintOf(entry))
 		}
 		if !met {
 			rules = append(rules, "only "+string(r.only))

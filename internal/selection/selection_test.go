@@ -147,6 +147,29 @@ func TestOnlyNeedsHints(t *testing.T) {
 	}
 }
 
+// A call of a tool whose hints nobody has listed is refused, and known says that a list may change that. As many
+// names as no server has make the hints begin anew.
+func TestCallsByHints(t *testing.T) {
+	rules := compile(t, selection.Spec{Only: selection.ReadOnly, Exclude: []string{"b"}})
+	var hints selection.Hints
+	call := func(what, name string, reason selection.Reason, known bool) {
+		t.Helper()
+		v, isKnown := rules.Call(name, &hints)
+		ssetest.Want(t, what, fmt.Sprint(v.Reason, " ", isKnown), fmt.Sprint(reason, " ", known))
+	}
+	call("before a list", "a", selection.NoHint, false)
+	call("an excluded one", "b", selection.Excluded, true)
+	hints.NotePage(json.RawMessage(`{"tools":[{"name":"a","annotations":{"readOnlyHint":true}},{"name":"c"},{"title":"x"}]}`))
+	call("listed", "a", selection.Allowed, true)
+	call("listed without", "c", selection.NoHint, true)
+	for n := range 10_000 {
+		hints.Note(json.RawMessage(fmt.Sprintf(`{"name":"n%d"}`, n)))
+	}
+	call("after very many", "a", selection.NoHint, false)
+	v, known := compile(t, selection.Spec{Include: []string{"a"}}).Call("a", nil)
+	ssetest.Want(t, "without only", fmt.Sprint(v.Allowed(), known), "true true")
+}
+
 // A page keeps the bytes of all that stays, and the cursor of the server.
 func TestFilterPage(t *testing.T) {
 	rules := compile(t, selection.Spec{Exclude: []string{"b*"}, Prompts: []string{"p"}, Resources: []string{"x:*"}})

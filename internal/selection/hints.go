@@ -1,0 +1,84 @@
+package selection
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+)
+
+// maxHints bounds the tools whose hints are kept. A server that lists more has all of them forgotten at that point, so
+// that one which lists new names again and again does not fill the memory.
+const maxHints = 10_000
+
+// Hints are those of the tools that a server has listed, by their names. A call has a name alone, and rules with
+// [Only] need more. The zero Hints knows none. It is safe for concurrent use.
+type Hints struct {
+	mu sync.Mutex // guards of
+	of map[string]hint
+}
+
+// hint is what a tool says of itself, as far as a rule asks for it.
+type hint struct{ readOnly, nonDestructive bool }
+
+// hintOf returns the hints of a tool. One that is left out is not given.
+func hintOf(tool json.RawMessage) hint {
+	has := func(name, value string) bool {
+		got, _ := rawjson.Member(tool, "annotations", name)
+		return string(got) == value
+	}
+	readOnly := has("readOnlyHint", "true")
+	return hint{readOnly, readOnly || has("destructiveHint", "false")}
+}
+
+// allows reports whether the hints of a tool are those that are asked for.
+func (o Only) allows(h hint) bool {
+	switch o {
+	case ReadOnly:
+		return h.readOnly
+	case NonDestructive:
+		return h.nonDestructive
+	default:
+		return true
+	}
+}
+
+// Note keeps the hints of a tool of a list.
+func (h *Hints) Note(tool json.RawMessage) {
+	name, ok := rawjson.MemberText(tool, "name")
+	if !ok || len(name) > 4*maxGlobRunes {
+		return
+	}
+	hints := hintOf(tool)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.of == nil || len(h.of) >= maxHints {
+		h.of = make(map[string]hint)
+	}
+	h.of[name] = hints
+}
+
+// NotePage notes the tools of a result of tools/list.
+func (h *Hints) NotePage(result json.RawMessage) {
+	if tools, ok := rawjson.Member(result, "tools"); ok {
+		rawjson.Each(tools, h.Note)
+	}
+}
+
+// Call returns the verdict on a call of a tool. known says that it is certain: if the rules need hints, and h has none
+// of that tool, the verdict is that the tool is left out.
+func (r *Rules) Call(name string, h *Hints) (v Verdict, known bool) {
+	v = r.Name(Tools, name)
+	if !v.Allowed() || !r.NeedsHints() {
+		return v, true
+	}
+	h.mu.Lock()
+	hints, known := h.of[name]
+	h.mu.Unlock()
+	if !r.only.allows(hints) {
+		return r.noHint(), known
+	}
+	return v, true
+}
+
+func (r *Rules) noHint() Verdict { return Verdict{NoHint, "only " + string(r.only)} }
