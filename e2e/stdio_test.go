@@ -205,3 +205,19 @@ func TestStdioLeavesNothingWhenItsOutputBreaks(t *testing.T) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
+
+// One line gives a client that starts programs chosen tools: the others are in no list, and cannot be called.
+func TestStdioWithChosenTools(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, append([]string{"--include", "p*,late", "--exclude", "late"}, fake(t)...)...)
+	listed, err := a.ListTools(t.Context(), nil)
+	ssetest.Must(t, err)
+	var names []string
+	for _, tool := range listed.Tools {
+		names = append(names, tool.Name)
+	}
+	ssetest.Want(t, "tools", strings.Join(names, " "), "pid")
+	a.call(t, "pid", nil)
+	_, err = a.CallTool(t.Context(), &mcp.CallToolParams{Name: "late"})
+	ssetest.WantText(t, "a call of another", err, "unknown tool")
+}

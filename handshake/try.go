@@ -18,9 +18,9 @@ const maxPages = 1000
 // Found is what a server says of itself, and what it lists.
 type Found struct {
 	Server
-	Tools              []json.RawMessage
-	NoTools            error // why there is no list of tools, although the server has some
-	Prompts, Resources int
+	Tools                         []json.RawMessage
+	NoTools                       error // why there is no list of tools, although the server has some
+	Prompts, Resources, Templates []json.RawMessage
 	// Memory is what its processes hold, in bytes; 0 where that is unknown.
 	Memory int64
 }
@@ -89,9 +89,9 @@ func (s *source) Remembered() (Found, bool) {
 func foundIn(answers *remember.Answers) (found Found, whole bool) {
 	found.Server = ResultOf(answers).Server()
 	found.Tools, whole = answers.Items(mcp.MethodListTools, "tools")
-	prompts, _ := answers.Items(mcp.MethodListPrompts, "prompts")
-	resources, _ := answers.Items(mcp.MethodListResources, "resources")
-	found.Prompts, found.Resources = len(prompts), len(resources)
+	found.Prompts, _ = answers.Items(mcp.MethodListPrompts, "prompts")
+	found.Resources, _ = answers.Items(mcp.MethodListResources, "resources")
+	found.Templates, _ = answers.Items(mcp.MethodListTemplates, "resourceTemplates")
 	return found, whole || answers.Lacks(mcp.MethodListTools)
 }
 
@@ -105,13 +105,13 @@ func (s *Session) find(ctx context.Context, until time.Time) (found Found, _ err
 	defer cancel()
 	ctx, cancel = context.WithTimeout(ctx, s.source.Options().Session.RequestTimeout)
 	defer cancel()
-	found.Tools, found.NoTools = s.list(ctx, "tools", mcp.MethodListTools)
+	found.Tools, found.NoTools = s.list(ctx, "tools", mcp.MethodListTools, "tools")
 	if whole.Err() != nil {
 		return found, found.NoTools
 	}
-	prompts, _ := s.list(ctx, "prompts", mcp.MethodListPrompts)
-	resources, _ := s.list(ctx, "resources", mcp.MethodListResources)
-	found.Prompts, found.Resources = len(prompts), len(resources)
+	found.Prompts, _ = s.list(ctx, "prompts", mcp.MethodListPrompts, "prompts")
+	found.Resources, _ = s.list(ctx, "resources", mcp.MethodListResources, "resources")
+	found.Templates, _ = s.list(ctx, "resources", mcp.MethodListTemplates, "resourceTemplates")
 	found.Memory = s.memory()
 	return found, nil
 }
@@ -124,8 +124,8 @@ func (s *Session) memory() int64 {
 	return 0
 }
 
-// list reads all pages of a list, if the server has it.
-func (s *Session) list(ctx context.Context, kind, method string) (all []json.RawMessage, err error) {
+// list reads all pages of a list, if the server has such a kind. member is where the results have it.
+func (s *Session) list(ctx context.Context, kind, method, member string) (all []json.RawMessage, err error) {
 	if !s.Result().Advertises(kind) {
 		return nil, nil
 	}
@@ -140,9 +140,9 @@ func (s *Session) list(ctx context.Context, kind, method string) (all []json.Raw
 		return response.Result(), nil
 	}) {
 		if err != nil {
-			return all, fmt.Errorf("list %s: %w", kind, err)
+			return all, fmt.Errorf("list %s: %w", member, err)
 		}
-		list, _ := rawjson.Member(page.Result, kind)
+		list, _ := rawjson.Member(page.Result, member)
 		rawjson.Each(list, func(one json.RawMessage) { all = append(all, one) })
 	}
 	return all, nil

@@ -7,14 +7,17 @@ package check
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 )
 
 // Check says it on the terminal or the pipes of the program.
@@ -48,20 +51,54 @@ func startedIn(d time.Duration, found handshake.Found) string {
 	return fmt.Sprintf("%.1f s, %d MiB", d.Seconds(), (found.Memory+1<<19)>>20)
 }
 
-// summary says what a server is and has, by the words for it, and how that is known.
-func summary(server string, found handshake.Found, how string) string {
+// summary says what a server is and has, by the words for it, and how that is known. Of what the rules leave something
+// out it says how much is offered.
+func summary(server string, found handshake.Found, rules *selection.Rules, how string) string {
 	text := fmt.Sprintf("%s, MCP %s: ", server, found.ProtocolVersion)
 	if found.NoTools != nil {
 		return fmt.Sprintf("%s%s (%s)", text, noTools(found), how)
 	}
-	text += plaintext.Count(len(found.Tools), "tool")
-	if found.Prompts > 0 {
-		text += ", " + plaintext.Count(found.Prompts, "prompt")
+	text += count(rules, selection.Tools, found.Tools, "tool")
+	if len(found.Prompts) > 0 {
+		text += ", " + count(rules, selection.Prompts, found.Prompts, "prompt")
 	}
-	if found.Resources > 0 {
-		text += ", " + plaintext.Count(found.Resources, "resource")
+	if len(found.Resources) > 0 {
+		text += ", " + count(rules, selection.Resources, found.Resources, "resource")
 	}
 	return fmt.Sprintf("%s (%s)", text, how)
+}
+
+// count says how many there are of a kind, and how many of them the rules leave: 7 of 40 tools.
+func count(rules *selection.Rules, kind selection.Kind, all []json.RawMessage, word string) string {
+	text := plaintext.Count(len(all), word)
+	if left := len(offered(rules, kind, all)); left < len(all) {
+		text = fmt.Sprintf("%d of %s", left, text)
+	}
+	return text
+}
+
+// offered returns what the rules leave of a list.
+func offered(rules *selection.Rules, kind selection.Kind, all []json.RawMessage) (left []json.RawMessage) {
+	for _, one := range all {
+		if rules.Entry(kind, one).Allowed() {
+			left = append(left, one)
+		}
+	}
+	return left
+}
+
+// unmet says which rules meet nothing of what a server lists: usually typing errors.
+func unmet(rules *selection.Rules, found handshake.Found) (lines []string) {
+	var all []string
+	if found.NoTools == nil {
+		all = rules.Unmet(selection.Tools, found.Tools)
+	}
+	all = append(all, rules.Unmet(selection.Prompts, found.Prompts)...)
+	all = append(all, rules.Unmet(selection.Resources, slices.Concat(found.Resources, found.Templates))...)
+	for _, rule := range all {
+		lines = append(lines, "WARNING: "+rule+" meets nothing that the server lists")
+	}
+	return lines
 }
 
 // noTools says why there is no list of tools.

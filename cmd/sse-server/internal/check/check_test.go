@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -44,6 +46,29 @@ func TestControlCharactersAreVisible(t *testing.T) {
 	(&startCheck{out: &out, live: new(terminal.Line)}).say(evil, failed(load(t, "--", "x").Each()[0], 0, errors.New(evil+"; stderr: "+evil))...)
 	if strings.ContainsAny(out.String(), "\x1b\a") || strings.Count(out.String(), "\\x1b") < 6 {
 		t.Errorf("got %q", out.String())
+	}
+}
+
+// The line of a server says how much of it is offered, and which rules are probably typing errors.
+func TestSummaryOfASelection(t *testing.T) {
+	list := func(key string, names ...string) (all []json.RawMessage) {
+		for _, name := range names {
+			all = append(all, json.RawMessage(fmt.Sprintf(`{%q:%q}`, key, name)))
+		}
+		return all
+	}
+	found := handshake.Found{
+		Server: handshake.Server{Name: "s", ProtocolVersion: "2025-11-25"}, Tools: list("name", "read_a", "read_b", "write"),
+		Prompts: list("name", "p"), Resources: list("uri", "x:1", "y:1"), Templates: list("uriTemplate", "z:{a}"),
+	}
+	for want, args := range map[string][]string{
+		"s, MCP 2025-11-25: 3 tools, 1 prompt, 2 resources (now)":           nil,
+		"s, MCP 2025-11-25: 2 of 3 tools, 1 prompt, 1 of 2 resources (now)": {"--include", "read_*", "--resources", "x:*", "--resources", "z:*"},
+		"s, MCP 2025-11-25: 0 of 3 tools, 0 of 1 prompt, 2 resources (now)\nWARNING: include \"red_*\" meets nothing that the server lists\nWARNING: prompts \"q\" meets nothing that the server lists": {"--include", "red_*", "--prompts", "q"},
+	} {
+		rules := load(t, append(args, "--", "x")...).Each()[0].Rules()
+		lines := append([]string{summary("s", found, rules, "now")}, unmet(rules, found)...)
+		ssetest.Want(t, strings.Join(args, " "), strings.Join(lines, "\n"), want)
 	}
 }
 

@@ -69,7 +69,8 @@ func (k *Check) Starts(ctx context.Context, gateways map[string]*gateway.Gateway
 		}
 		if found, ok := forprogram.Of(gw).Remembered(); ok {
 			gw.Start()
-			all.say(name, summary(titleOf(found), found, fromMemory))
+			lines := []string{summary(titleOf(found), found, s.Rules(), fromMemory)}
+			all.say(name, append(lines, unmet(s.Rules(), found)...)...)
 			continue
 		}
 		checks.Go(func() { all.check(ctx, gw, s, name, places) }) // ends with ctx, or with the times of the gateway
@@ -118,7 +119,8 @@ func (all *startCheck) check(
 		all.say(name, "not checked: stopped")
 		return
 	case err == nil:
-		lines := []string{summary(titleOf(found), found, startedIn(time.Since(began), found))}
+		lines := []string{summary(titleOf(found), found, s.Rules(), startedIn(time.Since(began), found))}
+		lines = append(lines, unmet(s.Rules(), found)...)
 		if found.NoTools != nil {
 			lines = append(lines, "What to do: "+advice.For(s, found.NoTools.Error())+".")
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 )
 
 // Try opens a session with each server and prints what the server is, or why there
@@ -88,7 +89,10 @@ func (t *trial) run(ctx context.Context) int {
 		default:
 			server := strings.TrimSpace(found.Name + " " + found.Version)
 			fmt.Fprintf(out, "%s: %s\n", plaintext.Visible(name),
-				plaintext.Visible(summary(server, found, startedIn(took, found))))
+				plaintext.Visible(summary(server, found, s.Rules(), startedIn(took, found))))
+			for _, line := range unmet(s.Rules(), found) {
+				fmt.Fprintf(out, "  %s\n", plaintext.Visible(line))
+			}
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -99,7 +103,7 @@ func (t *trial) run(ctx context.Context) int {
 		default:
 			warm, _ := forprogram.Of(gw).Warm()
 			t.check.tellLosses(t.c.Check.For, clients.Offer{
-				Name: name, Boot: took, Tools: toolsOf(found.Tools),
+				Name: name, Boot: took, Tools: toolsOf(offered(s.Rules(), selection.Tools, found.Tools)),
 				Ahead: warm > 0 || s.Remember && s.Kind() == config.OfCommand,
 			})
 		}

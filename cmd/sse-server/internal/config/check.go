@@ -280,6 +280,9 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 			return s.refuse(flag.Name, "has no effect without a %s to serve", kind)
 		}
 	}
+	if err := s.compileRules(); err != nil {
+		return err
+	}
 	if err := s.readEnvFile(c); err != nil {
 		return err
 	}

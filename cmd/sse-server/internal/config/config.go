@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
 
@@ -29,8 +30,9 @@ import (
 // Tags of our own: zero marks numbers that may be 0, and the help says what that means;
 // oneof lists the values of a text, or of each text of a list; pairs is the separator of
 // names and values, which may be secret; for names the kind of server that has the option;
-// only marks those that are flags alone; fixed those that cannot change without a restart;
-// common those that --help shows, where --help-all shows all; http those that stdio has no use for.
+// only marks those that are flags alone; empty marks lists that may be empty, which is another thing than to be left
+// out; fixed those that cannot change without a restart; common those that --help shows, where --help-all shows all;
+// http those that stdio has no use for.
 type Config struct {
 	Addr            Addr     `group:"Server" http:"" common:"" fixed:"" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
 	AdminAddr       Addr     `group:"Server" http:"" common:"" fixed:"" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics, /connections, /-/reload and the page /status. Without it, the first three are served on the main address and the others are not served."`
@@ -181,6 +183,12 @@ type Server struct {
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
 	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
 
+	Include   []string `group:"Selection" empty:"" placeholder:"GLOB" help:"Names of the tools to offer, such as 'read_*': * is any text, ? one character. Without it, all. The others are in no list and cannot be called. In the file, [] is none."`
+	Exclude   []string `group:"Selection" empty:"" placeholder:"GLOB" help:"Names of tools not to offer, also of those that --include has."`
+	Only      string   `group:"Selection" placeholder:"WHICH" oneof:"read-only,non-destructive" help:"Offer only tools that say of themselves that they change nothing (read-only), or destroy nothing (non-destructive). That is the server's word, and protects from no server that lies. A tool that does not say so is not offered."`
+	Prompts   []string `group:"Selection" empty:"" placeholder:"GLOB" help:"Names of the prompts to offer. Without it, all."`
+	Resources []string `group:"Selection" empty:"" sep:"none" placeholder:"GLOB" help:"URIs of the resources to offer, and templates of URIs. Without it, all. Repeat the flag for more; the variable has one."`
+
 	Transports     []string `group:"Protocol" http:"" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
 	Sessions       string   `group:"Protocol" common:"" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
@@ -202,6 +210,7 @@ type Server struct {
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
+	rules    *selection.Rules  // what include and its kind mean
 	fromFile []string          // NAME=VALUE of the env-file
 	process  process           // what command and env mean
 	route    string            // the path of its URL
@@ -364,6 +373,10 @@ func flagText(v reflect.Value) string {
 	}
 }
 
+// selectionGroup is the group of the options that choose among what a server lists. Each program that shares an
+// sse-server has its own.
+const selectionGroup = "Selection"
+
 // internalFlags are those with which sse-server starts itself.
 var internalFlags = map[string]bool{"learn": true, "learn-after": true, "shared": true, "values": true}
 
@@ -406,7 +419,8 @@ func (c *Config) readFlags(args []string) error {
 			place := cmp.Or(meantBy(path.Flag.Name).place, "it is a key of the file that --config names")
 			return fmt.Errorf("unknown flag --%s: %s", path.Flag.Name, place)
 		}
-		if c.given[path.Flag.Name] == "" && path.Flag.Name != "connect" && !internalFlags[path.Flag.Name] {
+		isOwn := path.Flag.Name == "connect" || path.Flag.Group != nil && path.Flag.Group.Title == selectionGroup
+		if c.given[path.Flag.Name] == "" && !isOwn && !internalFlags[path.Flag.Name] {
 			c.DaemonArgs = append(c.DaemonArgs, argsOf(path.Flag)...)
 		}
 		c.given[path.Flag.Name] = "--" + path.Flag.Name
@@ -422,6 +436,9 @@ func (s *Server) set(flag *kong.Flag, texts []string, place string) (err error) 
 	flag.Target.SetZero()
 	if flag.Target.Kind() == reflect.Pointer {
 		flag.Target.Set(reflect.New(flag.Target.Type().Elem()))
+	}
+	if flag.Tag.Has("empty") {
+		flag.Target.Set(reflect.MakeSlice(flag.Target.Type(), 0, len(texts)))
 	}
 	for _, text := range texts {
 		if err == nil {

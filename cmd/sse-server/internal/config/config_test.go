@@ -23,7 +23,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
@@ -113,6 +115,9 @@ func TestBadFlags(t *testing.T) {
 		"--addr: want HOST:PORT":                                         {"--addr", "8080"},
 		"--admin-addr: want HOST:PORT with a port":                       {"--admin-addr", "a:http"},
 		"--log-level: want one of debug, info":                           {"--log-level", "INFO"},
+		"--only: want one of read-only, non-destructive, but":            {"--only", "readonly"},
+		`--include: the glob "a[b]" cannot be read`:                      {"--include", "x,a[b]"},
+		`--resources: a glob is empty`:                                   {"--resources", ""},
 		"--transports: want one of sse, streamable, but":                 {"--transports", "sse,stdio"},
 		"--start-timeout: want a number with a unit":                     {"--start-timeout", "15"},
 		"--request-timeout: 0 is refused":                                {"--request-timeout", "0"},
@@ -285,6 +290,8 @@ func TestBadFiles(t *testing.T) {
 		"max-connections: [1]\n":                      `:1:18: max-connections: `,
 		"insecure: maybe\n":                           `:1:11: insecure: want true or false, but got`,
 		"log-level: loud\n":                           `:1:12: log-level: want one of debug`,
+		"exclude: [a, \"!b\"]\n":                      `:1:10: exclude: the glob "!b" cannot be read`,
+		"servers:\n  a: {prompts: [\"{\"]}\n":         `:2:16: prompts: the glob "{" cannot be read`,
 		"start-timeout: 5\n":                          `:1:16: start-timeout: want a number with a unit`,
 		"addr: [a]\n":                                 `:1:7: addr: `,
 		"env: [A]\n":                                  `:1:6: env: want KEY=VALUE`,
@@ -487,6 +494,37 @@ func TestOptionsOfTheGateway(t *testing.T) {
 	if !slices.Equal(got, wanted) {
 		t.Errorf("got %v\nwant %v", got, wanted)
 	}
+}
+
+// A selection is of one server, or of all that have none. An empty list in the file is another thing than none. A
+// client's own file has keys of the same names, which are not ours.
+func TestSelectionOfAServer(t *testing.T) {
+	if s := mustLoad(t, nil).Server; s.selection() != nil || s.Rules() != nil {
+		t.Errorf("without options: got %+v", s.selection())
+	}
+	path := clitest.WriteFile(t, "gw.yaml", `
+exclude: [delete_*]
+servers:
+  a: {include: ["*issue*", get_me], only: non-destructive, resources: ["x:{a,b}"]}
+  b: {exclude: [], prompts: []}
+`)
+	c := mustLoad(t, nil, "-c", path)
+	got := fmt.Sprintf("%#v %#v", *c.Servers[0].selection(), *c.Servers[1].selection())
+	want := fmt.Sprintf("%#v %#v",
+		compose.Selection{Include: []string{"*issue*", "get_me"}, Exclude: []string{"delete_*"}, Only: compose.OnlyNonDestructive, Resources: []string{"x:{a,b}"}},
+		compose.Selection{Exclude: []string{}, Prompts: []string{}})
+	ssetest.Want(t, "selections of the file", got, want)
+	ssetest.Want(t, "the rules of b leave out all prompts", c.Servers[1].Rules().Name(selection.Prompts, "x").Allowed(), false)
+
+	flags := mustLoad(t, map[string]string{"SSE_SERVER_EXCLUDE": "a,b"}, "stdio", "--include", "read_*,list_*", "--resources", "x:{a,b}", "--resources=y:*", "--", "x")
+	got = fmt.Sprintf("%#v", *flags.Gateway(&flags.Server, gateway.Options{}).Select)
+	ssetest.Want(t, "selection of flags", got, fmt.Sprintf("%#v",
+		compose.Selection{Include: []string{"read_*", "list_*"}, Exclude: []string{"a", "b"}, Resources: []string{"x:{a,b}", "y:*"}}))
+
+	mine := clitest.WriteFile(t, "client.json", `{"prompts": [{"name": "[x]"}], "mcpServers": {"a": {"command": "x", "exclude": ["delete_*"]}}}`)
+	c = mustLoad(t, nil, "-c", mine)
+	ssetest.Want(t, "exclude in an entry of a client", c.Each()[0].Exclude[0], "delete_*")
+	ssetest.WantText(t, "warnings", strings.Join(c.Warnings, "\n"), "ignored, as they are the client's own: prompts")
 }
 
 // An error of the gateway names the options as they were given.

@@ -195,6 +195,8 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 			if command, url := values[commandKey] != nil, values["url"] != nil; command != url {
 				c.warnOfType(value, command)
 			}
+		case flag != nil && isOfClient && s.Name == "" && flag.Group != nil && flag.Group.Title == selectionGroup:
+			c.ignored = append(c.ignored, key) // others have prompts too; ours belong into an entry
 		case flag != nil && (isNull || s.given[flag.Name] != ""):
 		case flag != nil:
 			err = c.setFrom(s, flag, key, nodes...)

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -21,10 +22,12 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -111,6 +114,7 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 			o.Remember.ProcessIdle = off(time.Duration(*s.ProcessIdle))
 		}
 	}
+	o.Select = s.selection()
 	o.ForwardHeaders = s.ForwardHeader
 	if s.ForwardsTokens() {
 		o.ForwardHeaders = append(slices.Clone(o.ForwardHeaders), "Authorization")
@@ -141,6 +145,41 @@ func mustSet(option encoding.TextUnmarshaler, word string) {
 	if err := option.UnmarshalText([]byte(word)); err != nil {
 		panic(fmt.Sprintf("the tag oneof allows %q: %v", word, err))
 	}
+}
+
+// selection returns what is offered of the server; nil: everything.
+func (s *Server) selection() *compose.Selection {
+	chosen := compose.Selection{
+		Include: s.Include, Exclude: s.Exclude, Only: compose.Only(s.Only),
+		Prompts: s.Prompts, Resources: s.Resources,
+	}
+	if reflect.ValueOf(chosen).IsZero() {
+		return nil
+	}
+	return &chosen
+}
+
+// Rules returns the rules of the selection; nil: they leave nothing out.
+func (s *Server) Rules() *selection.Rules { return s.rules }
+
+// compileRules sets the rules. It refuses what cannot be read.
+func (s *Server) compileRules() (err error) {
+	for _, part := range []struct {
+		option string
+		spec   selection.Spec
+	}{
+		{"include", selection.Spec{Include: s.Include}}, {"exclude", selection.Spec{Exclude: s.Exclude}},
+		{"prompts", selection.Spec{Prompts: s.Prompts}}, {"resources", selection.Spec{Resources: s.Resources}},
+	} {
+		if _, err := selection.Compile(part.spec); err != nil {
+			return s.refuse(part.option, "%s", strings.TrimPrefix(err.Error(), part.option+": "))
+		}
+	}
+	s.rules, err = selection.Compile(selection.Spec{
+		Include: s.Include, Exclude: s.Exclude, Only: selection.Only(s.Only),
+		Prompts: s.Prompts, Resources: s.Resources,
+	})
+	return err
 }
 
 // page returns who gets the page, as gateway.Options has it.
@@ -176,7 +215,7 @@ var optionOf = map[string]string{
 	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm",
 	"Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details",
 	"Page": "page", "PageLogin": "oauth",
-	"PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
+	"Select": "include", "PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
 	"InitializationTimeout": "initialization-timeout", "StartTimeout": "start-timeout",
 	"HeartbeatInterval": "heartbeat-interval", "IdleTimeout": "idle-timeout", "RequestTimeout": "request-timeout",
 	"MaxConnections": "max-connections", "MaxConnectionsPerIP": "max-connections-per-ip", "ConnectRate": "connect-rate",
