@@ -150,9 +150,9 @@ func mustSet(option encoding.TextUnmarshaler, word string) {
 // selection returns what is offered of the server; nil: everything.
 func (s *Server) selection() *compose.Selection {
 	chosen := compose.Selection{
-		Include: s.Include, Exclude: s.Exclude, Only: compose.Only(s.Only),
-		Prompts: s.Prompts, Resources: s.Resources,
+		Include: s.Include, Exclude: s.Exclude, Prompts: s.Prompts, Resources: s.Resources,
 	}
+	mustSet(&chosen.Only, s.Only)
 	if reflect.ValueOf(chosen).IsZero() {
 		return nil
 	}
@@ -215,7 +215,8 @@ var optionOf = map[string]string{
 	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm",
 	"Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details",
 	"Page": "page", "PageLogin": "oauth",
-	"Select": "include", "PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
+	"Select": "include", "PassRequest": "principal-env", "PrincipalEnv": "principal-env",
+	"ForwardHeaders":        "forward-header",
 	"InitializationTimeout": "initialization-timeout", "StartTimeout": "start-timeout",
 	"HeartbeatInterval": "heartbeat-interval", "IdleTimeout": "idle-timeout", "RequestTimeout": "request-timeout",
 	"MaxConnections": "max-connections", "MaxConnectionsPerIP": "max-connections-per-ip", "ConnectRate": "connect-rate",
