@@ -415,3 +415,37 @@ func TestRefusedConfigurations(t *testing.T) {
 		newView(t, list)
 	}
 }
+
+// What a member sends reaches the client in its order, and at once, although another goroutine is in the middle of
+// telling the client something.
+func TestMessagesOfAMemberKeepTheirOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newFake("t")
+		c := open(t, newView(t, members("a", a, "b", newFake("t"))))
+		c.request(2, "tools/list", "{}")
+		c.request(3, "tools/call", `{"name":"a__t"}`)
+		c.take()
+		goOn := make(chan struct{})
+		c.hook = func(line string) {
+			if strings.Contains(line, `"tools":[`) {
+				<-goOn
+			}
+		}
+		go c.request(4, "tools/list", "{}")
+		synctest.Wait()
+		want := []string{
+			`{"method":"notifications/progress","params":{"progressToken":3,"progress":1}}`,
+			`{"method":"notifications/message","params":{"level":"info","data":1,"logger":"a"}}`,
+			`{"id":"view-5","method":"roots/list"}`, `{"method":"notifications/cancelled","params":{"requestId":"view-5"}}`,
+			`{"id":3,"result":{}}`,
+		}
+		a.conn().say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}`,
+			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`,
+			`{"jsonrpc":"2.0","id":7,"method":"roots/list"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`,
+			`{"jsonrpc":"2.0","id":3,"result":{}}`)
+		c.want("messages", want...)
+		close(goOn)
+		synctest.Wait()
+		c.want("list", tools(4, "a__t", "b__t"))
+	})
+}

@@ -17,9 +17,9 @@ import (
 
 // session is a view as one client has it.
 //
-// Requests and answers of the client pass in the goroutine that brings them. All else that follows from a message is
-// collected while mu is held, and done after it, in order: see unlock. So no member and no client is called under the
-// lock, and a list never overtakes a newer one.
+// Requests of the client, and what members send it, pass in the goroutine that brings them. All else that follows from
+// a message is collected while mu is held, and done after it, in order: see unlock. So no member and no client is
+// called under the lock, and a list never overtakes a newer one.
 type session struct {
 	view   *View
 	ctx    context.Context // the values of View.Dial; it has no end

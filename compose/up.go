@@ -27,7 +27,8 @@ type asked struct {
 }
 
 // receive takes a message of a member, or the end of the connection. request is the one that the message came with, if
-// that is known.
+// that is known. What the client gets of it is passed in the goroutine of the member, so that messages of one member
+// keep their order, and wait for no other one.
 func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 	s := c.link.s
 	var m *jsonrpc.Message
@@ -39,8 +40,8 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 			return
 		}
 	}
+	var told []byte // nil: nothing
 	s.mu.Lock()
-	defer s.unlock()
 	switch {
 	case s.err != nil || c.link.conn != c: // it comes too late
 	case err != nil:
@@ -48,10 +49,17 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 	case m.Kind == jsonrpc.Response:
 		s.takeOwn(c, m)
 	case m.Kind == jsonrpc.Request:
-		s.ask(c, m, request)
+		told = s.ask(c, m)
 	default:
-		c.notification(m, request)
+		told = c.notification(m)
 	}
+	receive := s.receive
+	if told != nil {
+		s.mu.Unlock()
+		receive(told, request, nil)
+		s.mu.Lock()
+	}
+	s.unlock()
 }
 
 // passAnswer passes the answer to a request of the client, in the goroutine of the member. It reports false if it is
@@ -97,8 +105,8 @@ func (s *session) takeOwn(c *conn, m *jsonrpc.Message) {
 	own.done(m, why)
 }
 
-// notification passes a notification of a member, or does what it asks for.
-func (c *conn) notification(m *jsonrpc.Message, request jsonrpc.ID) {
+// notification returns what the client gets of a notification of a member, or does what it asks for and returns nil.
+func (c *conn) notification(m *jsonrpc.Message) []byte {
 	s, l := c.link.s, c.link
 	switch m.Method {
 	case mcp.MethodToolsChanged:
@@ -109,17 +117,17 @@ func (c *conn) notification(m *jsonrpc.Message, request jsonrpc.ID) {
 		l.reread(merge.Resources)
 		l.reread(merge.Templates)
 	case mcp.MethodCancelled:
-		s.withdraw(c, m)
+		return s.withdraw(c, m)
 	case mcp.MethodResourceUpdated:
-		uri, _ := m.Param("uri").Text()
-		if !s.setup.several() || s.wantsUpdate(l.m.Name, uri) {
-			s.tellFor(m.Raw(), request)
+		if uri, _ := m.Param("uri").Text(); !s.setup.several() || s.wantsUpdate(l.m.Name, uri) {
+			return m.Raw()
 		}
 	case mcp.MethodLogMessage:
-		s.tellFor(l.signed(m), request)
+		return l.signed(m)
 	default:
-		s.tellFor(m.Raw(), request)
+		return m.Raw()
 	}
+	return nil
 }
 
 // reread reads a list again that somebody has wanted.
@@ -144,16 +152,16 @@ func (l *link) signed(m *jsonrpc.Message) []byte {
 	return rawjson.ReplaceMember(m.Raw(), rawjson.SetMember(m.Params(), rawjson.Quote(l.m.Name), "logger"), "params")
 }
 
-// ask passes a question of a member to the client, under an id of the view.
-func (s *session) ask(c *conn, m *jsonrpc.Message, request jsonrpc.ID) {
+// ask returns a question of a member as the client gets it, under an id of the view; nil if the view answers it.
+func (s *session) ask(c *conn, m *jsonrpc.Message) []byte {
 	if m.Method == mcp.MethodPing {
 		s.later(func() { _ = c.Send(jsonrpc.NewResult(m.ID, []byte(`{}`))) })
-		return
+		return nil
 	}
 	if len(s.asked) >= maxAsked {
 		busy := jsonrpc.ReasonError("too many requests to the client are unanswered", "server_busy", true)
 		s.later(func() { _ = c.Send(jsonrpc.NewError(m.ID, busy)) })
-		return
+		return nil
 	}
 	id := s.nextID()
 	s.asked[id] = asked{c, m.ID, m.Token.Value}
@@ -165,7 +173,7 @@ func (s *session) ask(c *conn, m *jsonrpc.Message, request jsonrpc.ID) {
 			question = named
 		}
 	}
-	s.tellFor(question.Renumbered(id), request)
+	return question.Renumbered(id)
 }
 
 // takeReply passes the client's answer to the member that has asked.
@@ -187,15 +195,15 @@ func (s *session) passProgress(m *jsonrpc.Message) {
 	s.later(func() { _ = from.conn.Send(m.WithValue(m.Token, from.token)) })
 }
 
-// withdraw passes the cancellation of a question.
-func (s *session) withdraw(c *conn, m *jsonrpc.Message) {
+// withdraw returns the cancellation of a question as the client gets it; nil if the client has no such question.
+func (s *session) withdraw(c *conn, m *jsonrpc.Message) []byte {
 	for id, from := range s.asked {
 		if from.conn == c && from.id == jsonrpc.ID(m.RequestID.Value) {
 			delete(s.asked, id)
-			s.tell(m.WithValue(m.RequestID, json.RawMessage(id)))
-			return
+			return m.WithValue(m.RequestID, json.RawMessage(id))
 		}
 	}
+	return nil
 }
 
 // dropAsked withdraws the questions of a connection that is over.

@@ -232,6 +232,8 @@ type client struct {
 	t    *testing.T
 	conn jsonrpc.Relay
 
+	hook func(line string) // called with each message before it is written down; nil: nothing is
+
 	mu   sync.Mutex
 	got  []string
 	ends []error
@@ -261,6 +263,9 @@ func dial(t *testing.T, v *compose.View) *client {
 	ssetest.Must(t, err)
 	c.conn = conn.(jsonrpc.Relay)
 	c.conn.PushFor(func(msg []byte, request jsonrpc.ID, err error) {
+		if c.hook != nil {
+			c.hook(string(msg))
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if err != nil {
