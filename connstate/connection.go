@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -157,6 +158,8 @@ type Client struct {
 	// Header holds the client's request headers that the operator has chosen to pass
 	// to the server; nil for none. It must not be logged.
 	Header map[string][]string
+	// Narrow is the client's own choice among the tools; nil: it has made none.
+	Narrow *selection.Narrowing
 }
 
 // Connection is one client's connection: its state, the gate in front of the server,

@@ -26,6 +26,9 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	}
 	c := connstate.ForTransport{Connection: found}
 	h.Renew(c, r)
+	if refusal := h.CheckNarrow(found, r); refusal != nil {
+		return refusal
+	}
 	body, refusal := h.ReadBody(w, r, c.Sender().ReserveBody)
 	defer c.Sender().ReleaseBody(body.Held)
 	var m *jsonrpc.Message

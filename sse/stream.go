@@ -86,6 +86,10 @@ func (h *Handler) endConnection(c connstate.ForTransport) {
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *httpcheck.Refusal) {
 	query := r.URL.Query()
 	client := h.Client(r, principal, connstate.TransportSSE)
+	var refusal *httpcheck.Refusal
+	if client.Narrow, refusal = h.Narrow(r); refusal != nil {
+		return client, refusal
+	}
 	program, _ := clients.Named(clients.Product(r.UserAgent()))
 	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || program.Quiet
 	if event := query.Get("event"); event != "" {

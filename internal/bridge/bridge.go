@@ -32,6 +32,7 @@ var _ httpcheck.Stateless = (*Bridge)(nil)
 // caller must not change opts afterwards.
 func New(c *connstate.Connection, opts *Options) *Bridge {
 	b := &Bridge{client: client{opts: opts, c: connstate.ForHandler{Connection: c}}}
+	b.narrow = c.Client().Narrow
 	b.ctx, b.end = context.WithCancel(context.Background())
 	b.life.client = &b.client
 	b.life.beginLife()
@@ -48,7 +49,7 @@ func (b *Bridge) Condition() (is asker.Condition, changed <-chan struct{}) { ret
 // Receive handles a message of the client. It runs inside the POST and does not
 // block.
 func (b *Bridge) Receive(m *jsonrpc.Message) {
-	if !m.Certain() && m.Kind != jsonrpc.Request && b.opts.Selection() != nil { // to another parser it may be a call
+	if !m.Certain() && m.Kind != jsonrpc.Request && b.selection() != nil { // to another parser it may be a call
 		b.opts.Metrics.Dropped(metrics.DroppedLeftOut)
 		return
 	}
@@ -95,7 +96,7 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodInitialize && b.opts.autoInitializes():
 		b.life.initialize(r)
 	default:
-		if s := b.opts.Selection(); s != nil {
+		if s := b.selection(); s != nil {
 			b.passSelected(r, s)
 			return
 		}
@@ -144,7 +145,7 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 		b.cancel(m)
 	default:
 		b.c.AuditNotification(m)
-		if s := b.opts.Selection(); s != nil && !s.lets(m) {
+		if s := b.selection(); s != nil && !s.lets(m) {
 			b.opts.Metrics.Dropped(metrics.DroppedLeftOut)
 			return
 		}

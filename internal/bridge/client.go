@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -68,7 +69,11 @@ type client struct {
 	c        connstate.ForHandler
 	ctx      context.Context // ends with the connection
 	settings clientState
+	narrow   *selection.Narrowing // of the client; nil: none
 }
+
+// selection returns what the client may see of the server now, and use; nil: everything.
+func (c *client) selection() *Selection { return c.opts.Selection().narrowed(c.narrow) }
 
 // shares reports whether connections share sessions.
 func (c *client) shares() bool { return c.opts.Supplier().Shares() }

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -16,6 +17,20 @@ import (
 type Selection struct {
 	Rules *selection.Rules
 	Hints *selection.Hints // of the tools that the server has listed to any client; Rules may need them
+
+	narrow *selection.Narrowing // of one client; nil: none
+}
+
+// narrowed returns the selection, nil for everything, as a client has narrowed it; nil: it has not.
+func (s *Selection) narrowed(by *selection.Narrowing) *Selection {
+	if by == nil {
+		return s
+	}
+	narrowed := Selection{narrow: by}
+	if s != nil {
+		narrowed.Rules, narrowed.Hints = s.Rules, s.Hints
+	}
+	return &narrowed
 }
 
 // named is where a message names something that rules may leave out.
@@ -49,7 +64,15 @@ func (s *Selection) filter(method string, result json.RawMessage) json.RawMessag
 	if method == mcp.MethodListTools && s.Rules.NeedsHints() {
 		s.Hints.NotePage(result)
 	}
-	return s.Rules.FilterPage(method, result)
+	result = s.Rules.FilterPage(method, result)
+	if method != mcp.MethodListTools || s.narrow == nil {
+		return result
+	}
+	result = s.narrow.FilterPage(method, result)
+	if _, ok := rawjson.Member(result, "cacheScope"); ok { // a cache for several clients must not have it
+		result = rawjson.ReplaceMember(result, json.RawMessage(`"private"`), "cacheScope")
+	}
+	return result
 }
 
 // noteHints notes the hints of the tools that memory has, the closest last.
@@ -73,12 +96,12 @@ func (s *Selection) refusal(m *jsonrpc.Message) (e *jsonrpc.Error, certain bool)
 	case !m.Certain():
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
 			"a member's name differs from one of JSON-RPC only in case"), true
-	case m.Method == mcp.MethodListen: // its URIs would pass; the transports translate it
+	case m.Method == mcp.MethodListen && s.Rules.Restricts(selection.Resources): // its URIs would pass; the transports translate it
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
 			"subscriptions/listen is not available on this transport: use resources/subscribe"), true
 	}
 	for _, n := range namedBy[m.Method] {
-		if !s.Rules.Restricts(n.kind) {
+		if isNarrow := n.kind == selection.Tools && s.narrow != nil; !isNarrow && !s.Rules.Restricts(n.kind) {
 			continue
 		}
 		if e, certain := s.refusalOf(n, m.Param(n.param...)); e != nil {
@@ -100,13 +123,17 @@ func (s *Selection) refusalOf(n named, at jsonrpc.Place) (e *jsonrpc.Error, cert
 	case !isText:
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s must be a string", n.place()), true
 	}
-	verdict, certain := selection.Verdict{}, true
-	if n.kind == selection.Tools {
+	var verdict selection.Verdict
+	isNarrowed := n.kind == selection.Tools && !s.narrow.Allows(name)
+	certain = true
+	switch {
+	case isNarrowed:
+	case n.kind == selection.Tools:
 		verdict, certain = s.Rules.Call(name, s.Hints)
-	} else {
+	default:
 		verdict = s.Rules.Name(n.kind, name)
 	}
-	if verdict.Allowed() {
+	if verdict.Allowed() && !isNarrowed {
 		return nil, true
 	}
 	// The error does not tell that there is such a thing.

@@ -88,10 +88,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Renew(connstate.ForTransport{Connection: q.c}, r)
 	}
 	var refusal *httpcheck.Refusal
-	switch r.Method {
-	case http.MethodPost:
+	if q.c != nil {
+		refusal = h.CheckNarrow(q.c, r)
+	}
+	switch {
+	case refusal != nil:
+	case r.Method == http.MethodPost:
 		refusal = h.servePost(q)
-	case http.MethodGet:
+	case r.Method == http.MethodGet:
 		refusal = h.serveGet(q)
 	default:
 		refusal = h.serveDelete(q)
@@ -149,6 +153,10 @@ func route(r *http.Request) httpcheck.Route {
 func (h *Handler) open(q *request, ctx context.Context, opened sessionState) (*streamSession, *httpcheck.Refusal) {
 	client := h.Client(q.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
+	var refusal *httpcheck.Refusal
+	if client.Narrow, refusal = h.Narrow(q.r); refusal != nil {
+		return nil, refusal
+	}
 	c, refusal := h.Open(h.registry, client, q.id, h.evict)
 	if refusal != nil {
 		return nil, refusal

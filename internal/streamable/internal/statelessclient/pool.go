@@ -25,8 +25,8 @@ func keyOf(c connstate.Client, q *request) string {
 	if q.principal == "" {
 		network = subnet.Of(c.Addr).String()
 	}
-	return fmt.Sprintf("%q %q %q %q %t %q %q", q.principal, network, q.meta.Capabilities, q.meta.ClientInfo, c.Local,
-		c.Header, c.Credentials)
+	return fmt.Sprintf("%q %q %q %q %t %q %q %q", q.principal, network, q.meta.Capabilities, q.meta.ClientInfo, c.Local,
+		c.Header, c.Credentials, c.Narrow.Key())
 }
 
 // group is the connections of one client, and what they have in common.
@@ -178,6 +178,10 @@ func (p *pool) removeLocked(pc *pooledConn) (unused bool) {
 func (h *Handler) connect(a *reply, q *request, exclusive bool) (*pooledConn, *httpcheck.Refusal) {
 	client := h.checks.Client(a.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
+	var refusal *httpcheck.Refusal
+	if client.Narrow, refusal = h.checks.Narrow(a.r); refusal != nil {
+		return nil, refusal
+	}
 	var pc *pooledConn
 	// The headers that are passed on may differ from one request to the next, and nothing may tell a client
 	// behind a proxy from others.
