@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/bridge"
@@ -303,14 +304,32 @@ func (g *Gateway) Start() { g.now.Load().supplier.Start() }
 // Ready returns nil if a session with the server can be started: the last start
 // worked, or a probe now does. A gateway that drains is not ready. Concurrent callers
 // share one probe, which the start timeout bounds. ctx and the initialization timeout
-// bound the wait for it.
+// bound the wait for it. A view is ready if one of its members is.
 func (g *Gateway) Ready(ctx context.Context) error {
 	for {
-		s := g.now.Load().supplier
+		n := g.now.Load()
+		if view, ok := n.up.(composed); ok && !g.registry.Draining() {
+			return view.Ready(ctx)
+		}
+		s := n.supplier
 		if err := s.Ready(ctx); s == g.now.Load().supplier {
 			return err
 		}
 	}
+}
+
+// composed is an upstream over other gateways, as a compose.View is.
+type composed interface {
+	Ready(ctx context.Context) error
+	Origin(tool string) (o compose.Origin, ok bool)
+}
+
+var _ composed = (*compose.View)(nil)
+
+// isView reports whether g serves other gateways.
+func (g *Gateway) isView() bool {
+	_, is := g.now.Load().up.(composed)
+	return is
 }
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and

@@ -38,7 +38,11 @@ func (g *Gateway) Drain() {
 // Shutdown answers the remaining requests with an error and closes the remaining connections;
 // the returned error has their numbers. After Shutdown the gateway holds no resources, and
 // one with a Name that is not part of Servers has no series in the registry.
-func (g *Gateway) Shutdown(ctx context.Context) error {
+func (g *Gateway) Shutdown(ctx context.Context) error { return g.shutdown(ctx, nil) }
+
+// shutdown is Shutdown of one of several gateways. Connections of clients in this process go on until viewsEnded is
+// closed: a client in front of them may have a request in flight. nil does not wait.
+func (g *Gateway) shutdown(ctx context.Context, viewsEnded <-chan struct{}) error {
 	g.Drain()
 	window := drainJitter
 	if deadline, ok := ctx.Deadline(); ok {
@@ -46,7 +50,16 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	}
 	supplier := g.now.Load().supplier // the last one
 	for _, c := range g.registry.All() {
-		if g.now.Load().opts.Replicas != nil {
+		if viewsEnded != nil && c.Client().Transport == connstate.TransportInProcess {
+			supplier.Go(func() {
+				if !await(ctx, c, viewsEnded) {
+					return
+				}
+				if quiet, err := c.Drain(); err == nil {
+					closeWhenQuiet(ctx, c, quiet, 0)
+				}
+			})
+		} else if g.now.Load().opts.Replicas != nil {
 			supplier.Go(func() { drainLater(ctx, c) })
 		} else if quiet, err := c.Drain(); err == nil {
 			supplier.Go(func() { closeWhenQuiet(ctx, c, quiet, window) })

@@ -33,13 +33,14 @@ type Servers struct {
 	unserved *metrics.Metrics // counts requests that reach no gateway
 	now      atomic.Pointer[served]
 
-	mu     sync.Mutex // held by Replace; guards what follows
+	mu     sync.Mutex // held by Replace and SetRoot; guards what follows
 	ending bool       // Drain has been called
 }
 
-// served is what Replace replaces. It is immutable.
+// served is what Replace and SetRoot replace. It is immutable.
 type served struct {
 	all       []*Gateway
+	root      *Gateway           // of SetRoot; nil: there is none
 	checks    *httpcheck.Checker // the rules for requests that reach no gateway; the first gateway's
 	elsewhere http.Handler       // serves those requests
 }
@@ -56,7 +57,7 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	s := &Servers{unserved: unserved}
-	s.serve(gateways, gateways[0].budget)
+	s.serve(gateways, nil, gateways[0].budget)
 	return s, nil
 }
 
@@ -74,35 +75,90 @@ func (s *Servers) Replace(gateways ...*Gateway) error {
 	if err := checkServers(gateways); err != nil {
 		return err
 	}
-	before := s.list()
-	if gateways[0].promReg != before[0].promReg {
+	before := s.now.Load()
+	if gateways[0].promReg != before.all[0].promReg {
 		return errors.New("servers: the registry cannot be another one")
 	}
-	s.serve(gateways, before[0].budget)
-	for _, g := range before {
+	s.serve(gateways, before.root, before.all[0].budget)
+	for _, g := range before.all {
 		g.listed.Store(slices.Contains(gateways, g))
 	}
 	return nil
 }
 
-// serve serves the gateways, which share a budget.
-func (s *Servers) serve(gateways []*Gateway, shared *budget.Account) {
-	for _, g := range gateways {
+// SetRoot serves root beside the others: at Path and at /sse below its Prefix, which may be the beginning of theirs. It
+// gets no request that one of the others takes. nil serves none any more. What holds for Replace holds here: root needs
+// a Name of its own and the same Registry, and the caller shuts down the one that was there before.
+func (s *Servers) SetRoot(root *Gateway) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.now.Load()
+	switch {
+	case s.ending:
+		return fmt.Errorf("servers: %w", errEnding)
+	case root == nil:
+	default:
+		if err := checkRoot(root, before.all); err != nil {
+			return err
+		}
+	}
+	s.serve(before.all, root, before.all[0].budget)
+	if before.root != nil && before.root != root {
+		before.root.listed.Store(false)
+	}
+	return nil
+}
+
+// checkRoot returns an error for each fault of a gateway that is to be the root beside others.
+func checkRoot(root *Gateway, others []*Gateway) error {
+	var errs []error
+	if root.name == "" {
+		errs = append(errs, errors.New("servers: the root has no Name"))
+	}
+	for _, g := range others {
+		switch {
+		case g.name == root.name:
+			errs = append(errs, fmt.Errorf("servers: two gateways have the Name %q", g.name))
+		case g.promReg != root.promReg:
+			errs = append(errs, fmt.Errorf("servers: the root and %q have different registries: "+
+				"set the same Options.Registry for all", g.name))
+		case g.serves(root.prefix + Path + "/"), g.serves(root.prefix + alias + "/"):
+			errs = append(errs, fmt.Errorf("servers: the Prefix %q of %q takes what the root serves", g.prefix, g.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// serve serves the gateways, which share a budget. root may be nil.
+func (s *Servers) serve(gateways []*Gateway, root *Gateway, shared *budget.Account) {
+	now := s.elsewhere(slices.Clone(gateways), root)
+	for _, g := range now.list() {
 		g.budget.Join(shared)
 		g.listed.Store(true)
-		// With a longer prefix the root may be somebody else's: a proxy passes the rest of it to another program.
-		g.leadsToList.Store(len(gateways) > 1 && strings.LastIndexByte(g.prefix, '/') == 0)
+		// With a longer prefix "/" may be somebody else's: a proxy passes the rest of it to another program.
+		isBelow := strings.LastIndexByte(g.prefix, '/') == 0 && g != root || g.prefix == ""
+		g.leadsToList.Store(len(now.list()) > 1 && isBelow)
 	}
-	s.now.Store(s.elsewhere(slices.Clone(gateways)))
+	s.now.Store(now)
 }
 
 // elsewhere returns what serves the gateways.
-func (s *Servers) elsewhere(all []*Gateway) *served {
+func (s *Servers) elsewhere(all []*Gateway, root *Gateway) *served {
 	f := all[0].now.Load().checks
-	return &served{all, f, f.Elsewhere(routeList(all), all[0].plainLog, s.unserved)}
+	n := &served{all: all, root: root, checks: f}
+	n.elsewhere = f.Elsewhere(routeList(n.list()), all[0].plainLog, s.unserved)
+	return n
 }
 
-func (s *Servers) list() []*Gateway { return s.now.Load().all }
+func (s *Servers) list() []*Gateway { return s.now.Load().list() }
+
+// list returns all gateways, the root first.
+func (n *served) list() []*Gateway {
+	if n.root == nil {
+		return n.all
+	}
+	return append([]*Gateway{n.root}, n.all...)
+}
 
 // checkServers returns an error for each fault of gateways that are to serve together.
 func checkServers(gateways []*Gateway) error {
@@ -171,12 +227,16 @@ func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if n.root != nil && n.root.now.Load().hasRoute(tidy(r)) {
+		n.root.ServeHTTP(w, r)
+		return
+	}
 	if n.checks != n.all[0].now.Load().checks { // it has been reconfigured
-		changed := s.elsewhere(n.all)
+		changed := s.elsewhere(n.all, n.root)
 		s.now.CompareAndSwap(n, changed)
 		n = changed
 	}
-	if n.all[0].now.Load().listed(w, r, n.all) {
+	if n.all[0].now.Load().listed(w, r, n.list()) {
 		return
 	}
 	n.elsewhere.ServeHTTP(w, r)
@@ -261,20 +321,27 @@ func (s *Servers) Drain() {
 	}
 }
 
-// Shutdown shuts all gateways down at the same time; see Gateway.Shutdown. The error
-// names the servers that did not finish before ctx ended.
+// Shutdown shuts all gateways down at the same time; see Gateway.Shutdown. Those of views come first: what their members
+// are asked by them is answered before. The error names the servers that did not finish before ctx ended.
 func (s *Servers) Shutdown(ctx context.Context) error {
 	s.Drain() // no other gateway follows
 	all := s.list()
 	errs := make([]error, len(all))
-	var wg sync.WaitGroup
+	var views, wg sync.WaitGroup
+	ended := make(chan struct{})
 	for i, g := range all {
-		wg.Go(func() {
-			if err := g.Shutdown(ctx); err != nil {
+		group, after := &wg, (<-chan struct{})(ended)
+		if g.isView() {
+			group, after = &views, nil
+		}
+		group.Go(func() {
+			if err := g.shutdown(ctx, after); err != nil {
 				errs[i] = fmt.Errorf("server %q: %w", g.name, err)
 			}
 		})
 	}
+	views.Wait()
+	close(ended)
 	wg.Wait()
 	return errors.Join(errs...)
 }
