@@ -26,6 +26,13 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		}
 		where = []any{slog.Group("servers", urls...)}
 	}
+	if len(c.Views) > 0 {
+		var urls []any // by name
+		for _, v := range c.Views {
+			urls = append(urls, v.Name, base+c.PathOf(v.Server))
+		}
+		where = append(where, slog.Group("views", urls...))
+	}
 	if len(d.endpoints) > 1 {
 		admin = d.endpoints[1].URL()
 		where = append(where, "admin", admin)

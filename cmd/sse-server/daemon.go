@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -49,7 +50,8 @@ type daemon struct {
 
 	// Has a value while a reload runs, and once the daemon stops; guards what follows.
 	turn     chan struct{}
-	gateways map[string]*gateway.Gateway // by the name of the server
+	gateways map[string]*gateway.Gateway // by the name of the server or view
+	views    map[string]*compose.View    // by their names
 	fault    string                      // of the last reload; "": it worked
 
 	retired  sync.Map       // each *gateway.Gateway that is being shut down, as it no longer serves
@@ -139,8 +141,9 @@ func (d *daemon) setConfig(c *config.Config) {
 	}
 }
 
-// replaceGateways applies c: it reconfigures the gateways that it can, and makes those that
-// are new or must be replaced. It checks all before it changes anything.
+// replaceGateways applies c: it reconfigures the gateways that it can, and makes those that are new or must be
+// replaced, first those of servers, then those of views, which have members among them. It checks all before it
+// changes anything.
 func (d *daemon) replaceGateways(c *config.Config) (err error) {
 	trial := d.common
 	trial.Registry, trial.Cluster = nil, nil
@@ -157,9 +160,14 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 			threads += s.MaxConnections + warm
 		}
 	}
+	for _, v := range c.Views {
+		if err := tryView(c, v, trial); err != nil {
+			return err
+		}
+	}
 	debug.SetMaxThreads(threads)
 	var all, made []*gateway.Gateway
-	named := map[string]*gateway.Gateway{}
+	named, views := map[string]*gateway.Gateway{}, map[string]*compose.View{}
 	defer func() {
 		for _, gw := range made {
 			if err != nil { // it serves nobody, and nobody else would end it
@@ -183,6 +191,16 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 		}
 		all, named[s.Name] = append(all, gw), gw
 	}
+	for _, v := range c.Views {
+		view, gw, err := d.viewOf(c, v, named)
+		if err != nil {
+			return err
+		}
+		if gw != d.gateways[v.Name] {
+			made = append(made, gw)
+		}
+		all, named[v.Name], views[v.Name] = append(all, gw), gw, view
+	}
 	switch servers, isServing := d.gw.(*gateway.Servers); {
 	case isServing:
 		err = servers.Replace(all...)
@@ -199,8 +217,30 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 			d.retire(gw)
 		}
 	}
-	d.gateways = named
+	d.gateways, d.views = named, views
 	return nil
+}
+
+// viewOf returns a view over the gateways of servers, and the gateway in front of it: those that it has now, if they
+// can be changed.
+func (d *daemon) viewOf(c *config.Config, v *config.View, servers map[string]*gateway.Gateway) (*compose.View,
+	*gateway.Gateway, error) {
+	view, gw := d.views[v.Name], d.gateways[v.Name]
+	if view == nil {
+		return openView(c, v, servers, d.common)
+	}
+	if err := view.Replace(composedOf(v, servers, d.log)); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", v.Place("name"), err)
+	}
+	options := optionsOfView(c, v, d.common)
+	err := gw.Reconfigure(view, options)
+	if errors.Is(err, gateway.ErrFixed) {
+		gw, err = gateway.New(view, options)
+	}
+	if err != nil {
+		return nil, nil, c.Explain(v.Server, err)
+	}
+	return view, gw, nil
 }
 
 // newGateway builds the gateway of one server.
@@ -264,7 +304,7 @@ func (d *daemon) newEndpoint(option string, addr config.Addr, c *config.Config, 
 
 // tcpLimit returns how many TCP connections an address of ours may have; 0: unlimited.
 func tcpLimit(c *config.Config) (limit int) {
-	for _, s := range c.Each() {
+	for _, s := range c.Endpoints() {
 		if s.MaxConnections == 0 {
 			return 0
 		}

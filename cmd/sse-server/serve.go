@@ -90,6 +90,9 @@ func (m *Main) tellWaiting(d *daemon) (told bool) {
 	clients, requests := 0, 0
 	for _, gw := range d.gateways {
 		for _, c := range gw.Snapshot() {
+			if c.Transport == "in-process" { // a view, whose client is counted there
+				continue
+			}
 			clients++
 			requests += c.InFlight
 		}

@@ -109,7 +109,10 @@ func (c *Config) CheckChange(next *Config) error {
 // them out by it.
 func (c *Config) Hash() float64 {
 	sum := sha256.New()
-	for _, s := range append([]*Server{&c.Server}, c.Servers...) {
+	for _, v := range c.Views {
+		fmt.Fprintf(sum, "%q", v.text())
+	}
+	for _, s := range append([]*Server{&c.Server}, c.namedEndpoints()...) {
 		fmt.Fprintf(sum, "%q", s.Name)
 		for _, flag := range s.flags {
 			values, isList := flag.Target.Interface().([]string)
@@ -143,10 +146,14 @@ func (c *Config) Changes(next *Config) (names []string) {
 		names = append(names, "the certificate")
 	}
 	before := map[string]*Server{}
-	for _, s := range c.Servers {
+	for _, s := range c.namedEndpoints() {
 		before[s.Name] = s
 	}
-	for _, s := range next.Servers {
+	rules := map[string]string{}
+	for _, v := range c.Views {
+		rules[v.Name] = v.text()
+	}
+	for _, s := range next.namedEndpoints() {
 		if was := before[s.Name]; was == nil {
 			names = append(names, "new: "+s.Name)
 		} else {
@@ -154,10 +161,24 @@ func (c *Config) Changes(next *Config) (names []string) {
 		}
 		delete(before, s.Name)
 	}
+	for _, v := range next.Views {
+		if was, isThere := rules[v.Name]; isThere && was != v.text() {
+			names = append(names, v.Name+".servers")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		names = append(names, "gone: "+name)
 	}
 	return names
+}
+
+// namedEndpoints returns the servers of the file, then the views.
+func (c *Config) namedEndpoints() []*Server {
+	all := slices.Clone(c.Servers)
+	for _, v := range c.Views {
+		all = append(all, v.Server)
+	}
+	return all
 }
 
 // changedOptions names the options that are different, with prefix before each.

@@ -82,6 +82,7 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 			return err
 		}
 	}
+	c.checkViews()
 	switch {
 	case c.Watch && c.Does == "stdio":
 		return c.refuse("watch", "stdio keeps its configuration")

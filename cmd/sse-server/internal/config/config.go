@@ -40,7 +40,7 @@ type Config struct {
 	TLSCert         string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
 	Expand          []string `group:"Remote server" only:"" placeholder:"NAME" help:"Variables of the environment that url and headers in the file of a client may send although the file belongs to a project, which others may have written."`
-	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, audit-log, oauth-client, public-url, oauth and scopes."`
+	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, views, audit-log, oauth-client, public-url, oauth and scopes."`
 	Watch           bool     `group:"Server" common:"" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" common:"" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
@@ -81,6 +81,7 @@ type Config struct {
 
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
+	Views   []*View   `kong:"-"` // those of the file
 
 	Serve struct{} `cmd:"" default:"1" help:"Serve over HTTP. This is what sse-server does without a command of its own."`
 	Stdio struct {
@@ -211,6 +212,7 @@ type Server struct {
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
 	rules    *selection.Rules  // what include and its kind mean
+	view     bool              // it is a view
 	fromFile []string          // NAME=VALUE of the env-file
 	process  process           // what command and env mean
 	route    string            // the path of its URL

@@ -41,8 +41,8 @@ func (c *Config) checkConnect() error {
 		return c.refuse("connect", "neither STATE_DIRECTORY nor HOME is set: there is no place for its lock")
 	}
 	isServed := func(s *Server) bool { return c.PrefixOf(s)+"/mcp" == at.Path }
-	if len(c.Servers) > 0 && !slices.ContainsFunc(c.Servers, isServed) {
-		return c.refuse("connect", "%q: no server of %s is at this path", c.Stdio.Connect, c.Config)
+	if len(c.Servers) > 0 && !slices.ContainsFunc(c.Endpoints(), isServed) {
+		return c.refuse("connect", "%q: no server or view of %s is at this path", c.Stdio.Connect, c.Config)
 	}
 	c.Connect = at
 	if c.given["exit-unused"] == "" {

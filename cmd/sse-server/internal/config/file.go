@@ -78,6 +78,10 @@ func (c *Config) readFile() error {
 			err = c.readClientServers(key, node)
 		}
 	}
+	if views := servers[viewsKey]; views != nil && err == nil {
+		err = c.readViews(views)
+	}
+	c.scopeViews()
 	if len(c.ignored) > 0 {
 		slices.Sort(c.ignored)
 		c.warn("%s: ignored, as they are the client's own: %s", c.Config, strings.Join(slices.Compact(c.ignored), ", "))
@@ -135,15 +139,10 @@ func (c *Config) readEntries(node ast.Node, want string, read func(*ast.MappingV
 func (c *Config) addServer(name, parent string, key *token.Token) (*Server, error) {
 	s := c.Server
 	s.Name, s.Command, s.given = name, nil, map[string]string{nameKey: c.at(key, "%s.%s", parent, key.Value).Error()}
-	switch i := slices.IndexFunc(c.Servers, func(other *Server) bool { return other.Name == name }); {
-	case name == "":
-		return nil, s.refuse(nameKey, "want a name with a letter of a-z or a digit")
-	case pathName(name) != name || name[0] == '_': // those of clients' files have been made so
-		return nil, s.refuse(nameKey, "want at most 64 letters of a-z, digits, _ and -, as it is part of the path, "+
-			"such as %s", cmp.Or(pathName(name), "docs"))
-	case slices.Contains(routes, name):
-		return nil, s.refuse(nameKey, "want another name: /%s is a route of sse-server", name)
-	case i >= 0:
+	if err := c.checkPathName(&s); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(c.Servers, func(other *Server) bool { return other.Name == name }); i >= 0 {
 		return nil, s.refuse(nameKey, "want another name: /%s is that of %s", name, c.Servers[i].Place(nameKey))
 	}
 	newParser(&s, &s)
@@ -151,8 +150,22 @@ func (c *Config) addServer(name, parent string, key *token.Token) (*Server, erro
 	return &s, nil
 }
 
+// checkPathName returns an error if the name of s cannot be part of a path.
+func (c *Config) checkPathName(s *Server) error {
+	switch name := s.Name; {
+	case name == "":
+		return s.refuse(nameKey, "want a name with a letter of a-z or a digit")
+	case pathName(name) != name || name[0] == '_': // those of clients' files have been made so
+		return s.refuse(nameKey, "want at most 64 letters of a-z, digits, _ and -, as it is part of the path, "+
+			"such as %s", cmp.Or(pathName(name), "docs"))
+	case slices.Contains(routes, name):
+		return s.refuse(nameKey, "want another name: /%s is a route of sse-server", name)
+	}
+	return nil
+}
+
 // readOptions sets the options of s that a mapping has, and returns the values of the keys
-// servers and mcpServers.
+// servers, mcpServers and views.
 func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.Node, err error) {
 	options, ok := tree.Members(node)
 	if !ok {
@@ -174,6 +187,8 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 			foreign = key
 		}
 	}
+	_, hasViews := values[viewsKey].(*ast.MappingNode) // those of Zed, for example, are of another kind
+	hasViews = hasViews && (has(serversKey) || has(clients.MostKey))
 	for _, option := range options {
 		key, value := option.Key.GetToken().Value, option.Value
 		flag := s.option(key)
@@ -185,6 +200,10 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 			nodes = append(nodes, args)
 		}
 		switch _, isNull := value.(*ast.NullNode); {
+		case key == viewsKey && s.Name == "" && (hasViews || !isOfClient && foreign == ""):
+			if !isNull {
+				servers[key] = value
+			}
 		case key == foreign, s.Name == "" && slices.Contains([]string{serversKey, clients.MostKey, clients.ZedKey},
 			key):
 			servers[key] = value

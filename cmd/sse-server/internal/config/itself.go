@@ -116,7 +116,7 @@ func (c *Config) isServedAt(at *url.URL) bool {
 
 // isRoute reports whether a path is one at which a server of c is.
 func (c *Config) isRoute(route string) bool {
-	return route == "" || slices.ContainsFunc(c.Each(), func(s *Server) bool {
+	return route == "" || slices.ContainsFunc(c.Endpoints(), func(s *Server) bool {
 		of, ok := strings.CutPrefix(route, c.PrefixOf(s))
 		return ok && slices.Contains([]string{"", gateway.Path, "/sse"}, of)
 	})

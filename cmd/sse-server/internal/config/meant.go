@@ -92,7 +92,7 @@ func (s *Server) suggestion(key string) string {
 	}
 	var names []string
 	if s.Name == "" {
-		names = []string{serversKey, clients.MostKey, clients.ZedKey}
+		names = []string{serversKey, clients.MostKey, clients.ZedKey, viewsKey}
 	}
 	for _, flag := range s.flags {
 		if !flag.Tag.Has("only") && flag.Name != "config" {

@@ -34,7 +34,7 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 		return err
 	}
 	c.Metadata = make(map[string]http.Handler)
-	for _, s := range append([]*Server{&c.Server}, c.Servers...) {
+	for _, s := range append([]*Server{&c.Server}, c.Endpoints()...) {
 		s.Authenticate = c.Operators
 		for _, option := range []string{oauthKey, "scopes"} {
 			if o.Issuer == "" && s.given[option] != "" {
@@ -55,7 +55,7 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	}
 	names := strings.NewReplacer("oauth: Resource", "public-url", "oauth: Issuer", "oauth: issuer",
 		"oauth: Introspection", "oauth: introspection-url", "ClientID", "client-id", "Secret", "client-secret")
-	for _, s := range c.Each() {
+	for _, s := range c.Endpoints() {
 		at := strings.TrimSuffix(c.PublicURL, "/") + c.PrefixOf(s)
 		o.Resource, o.Aliases, o.Scopes = at+gateway.Path, []string{at + "/sse"}, s.Scopes
 		s.resource, err = oauth.New(o)
@@ -83,8 +83,8 @@ func (c *Config) SamePrincipals(before *Config) bool {
 // KeepResources takes over the resources of the configuration before that are the same in c, with
 // the keys and tokens that they know: the issuer may be down.
 func (c *Config) KeepResources(before *Config) {
-	for _, s := range c.Each() {
-		for _, old := range before.Each() {
+	for _, s := range c.Endpoints() {
+		for _, old := range before.Endpoints() {
 			if s.resource != nil && reflect.DeepEqual(s.protection, old.protection) {
 				s.resource = old.resource
 			}

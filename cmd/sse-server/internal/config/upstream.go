@@ -38,11 +38,14 @@ const (
 	OfCommand = "command"
 	ofURL     = "url"
 	OfDemo    = "demo"
+	OfView    = "view"
 )
 
 // Kind returns the kind of server that is served.
 func (s *Server) Kind() string {
 	switch {
+	case s.view:
+		return OfView
 	case len(s.Command) > 0:
 		return OfCommand
 	case s.URL != "":
@@ -274,7 +277,7 @@ func optionErrors(err error) []*gateway.OptionError {
 	return nil
 }
 
-// Upstream returns what is served, nil for the demo server.
+// Upstream returns what is served, nil for the demo server and for a view.
 func (s *Server) Upstream() upstream.Upstream {
 	switch s.Kind() {
 	case OfCommand:

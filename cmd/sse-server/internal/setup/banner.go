@@ -27,17 +27,46 @@ func Banner(w io.Writer, base, elsewhere string, c *config.Config) {
 		what = fmt.Sprintf("%d servers", len(c.Servers))
 	}
 	fmt.Fprintf(w, "sse-server serves %s at\n\n", what)
-	for _, s := range c.Each() {
-		fmt.Fprintf(w, "    %s\n", base+c.PathOf(s))
-	}
+	tellAddresses(w, base, c)
 	if elsewhere != "" {
 		fmt.Fprint(w, "\nand, for other machines, at\n\n")
-		for _, s := range c.Each() {
-			fmt.Fprintf(w, "    %s\n", elsewhere+c.PathOf(s))
-		}
+		tellAddresses(w, elsewhere, c)
 	}
 	tellOfPage(w, base, c)
 	tellOfClients(w, base, c)
+}
+
+// tellAddresses shows the URL of each view, with what it has, and of each server.
+func tellAddresses(w io.Writer, base string, c *config.Config) {
+	wide := 0
+	for _, v := range c.Views {
+		wide = max(wide, len(base+c.PathOf(v.Server)))
+	}
+	for _, v := range c.Views {
+		fmt.Fprintf(w, "    %-*s   %s\n", wide, base+c.PathOf(v.Server), partsOf(v, c))
+	}
+	for _, s := range c.Each() {
+		fmt.Fprintf(w, "    %s\n", base+c.PathOf(s))
+	}
+}
+
+// maxParts is how many servers of a view the banner names.
+const maxParts = 5
+
+// partsOf says which servers a view has.
+func partsOf(v *config.View, c *config.Config) string {
+	if len(v.Members) == len(c.Servers) && len(v.Members) > 1 {
+		return "all of them"
+	}
+	var names []string
+	for _, m := range v.Members[:min(maxParts, len(v.Members))] {
+		names = append(names, m.Name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(v.Members) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // inBanner are the clients that the banner has a line for; those that take the same share one.
@@ -47,7 +76,7 @@ var inBanner = []string{"claude-code", "cursor", "trae", "vs-code"}
 func tellOfClients(w io.Writer, base string, c *config.Config) {
 	servers := serversOf(c, base)
 	first := servers[:1]
-	if c.Each()[0].Kind() == config.OfDemo {
+	if c.Pasted()[0].Kind() == config.OfDemo {
 		first[0].Call = `"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
 	}
 	text := func(name string, servers []clients.Server) (title, text string) {
@@ -86,7 +115,7 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 func tellOfPage(w io.Writer, base string, c *config.Config) {
 	switch {
 	case !c.ServesPage():
-	case len(c.Servers) > 1:
+	case len(c.Endpoints()) > 1:
 		fmt.Fprintf(w, "\nOpen %s/ in a browser to try them.\n", base)
 	default:
 		fmt.Fprintf(w, "\nOpen %s in a browser to try it.\n", base+c.PathOf(c.Each()[0]))

@@ -1,0 +1,476 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
+	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// viewsKey is the key of the file for views.
+const viewsKey = "views"
+
+// rootName is the name of the view of all servers.
+const rootName = "mcp"
+
+// View is one URL for several servers: an entry of the key views.
+type View struct {
+	*Server // its name, and the options of its gateway: those for all servers, or its own
+	Title   string
+	For     string   // a client whose limits are kept; empty: none
+	Members []Member // in the order of the file
+}
+
+// Member is a server of a view, with the rules for what the view has of it.
+type Member struct {
+	Server         *Server
+	compose.Member // without Upstream
+}
+
+// The bounds of a view, which package compose has too: here the errors say where in the file.
+const (
+	maxMembers = 64
+	maxPrefix  = 40
+)
+
+// keysOfViews are those of a view that are no options of its gateway, and keysOfMembers those of its servers.
+var (
+	keysOfViews   = []string{"title", "for", serversKey}
+	keysOfMembers = []string{"include", "exclude", "only", "prefix", "rename", "describe", "prompts", "resources"}
+)
+
+// newNameOfTool matches what a tool may be renamed to.
+var newNameOfTool = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Endpoints returns the configuration of all that has a URL: the views, then the servers.
+func (c *Config) Endpoints() (all []*Server) {
+	for _, v := range c.Views {
+		all = append(all, v.Server)
+	}
+	return append(all, c.Each()...)
+}
+
+// Pasted returns those of Endpoints that a client needs to reach each server once: the views, and the servers that no
+// view has.
+func (c *Config) Pasted() (all []*Server) {
+	inView := make(map[*Server]bool)
+	for _, v := range c.Views {
+		for _, m := range v.Members {
+			inView[m.Server] = true
+		}
+	}
+	return slices.DeleteFunc(c.Endpoints(), func(s *Server) bool { return inView[s] })
+}
+
+// Composed returns the members of the view and its options, as package compose has them. upstream returns that of a
+// server.
+func (v *View) Composed(upstream func(server string) jsonrpc.Dialer) (members []compose.Member, o compose.Options) {
+	for _, m := range v.Members {
+		one := m.Member
+		one.Upstream = upstream(m.Server.Name)
+		members = append(members, one)
+	}
+	return members, compose.Options{Name: v.Name, Title: v.Title, For: v.For}
+}
+
+// text is all that the file says of the view's servers, in one form.
+func (v *View) text() string {
+	var all strings.Builder
+	fmt.Fprintf(&all, "%q %q", v.Title, v.For)
+	for _, m := range v.Members {
+		fmt.Fprintf(&all, "\n%q %q %q %q %q %q", m.Name, m.Include, m.Exclude, m.Only, m.Prompts, m.Resources)
+		if m.Prefix != nil {
+			fmt.Fprintf(&all, " prefix %q", *m.Prefix)
+		}
+		// Maps are printed in the order of their keys. A list that is nil is not one that is empty.
+		fmt.Fprintf(&all, " %q %q %t %t %t", m.Rename, m.Describe, m.Include == nil, m.Prompts == nil, m.Resources == nil)
+	}
+	return all.String()
+}
+
+// readViews adds the entries of the key views.
+func (c *Config) readViews(node ast.Node) error {
+	entries, ok := tree.Members(node)
+	if !ok {
+		return c.at(node.GetToken(),
+			"views: want a mapping of names to views, such as {team: {servers: {github: {}, memory: {}}}}")
+	}
+	if len(entries) > 0 && len(c.Servers) == 0 {
+		return c.at(entries[0].Key.GetToken(), "views: the file has no servers that a view could have: name them below "+
+			"the key servers, such as servers: {github: {command: [github-mcp-server, stdio]}}")
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Key.GetToken().Value)
+	}
+	for _, entry := range entries {
+		if err := c.readView(entry, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readView adds a view. views are the names of all.
+func (c *Config) readView(entry *ast.MappingValueNode, views []string) error {
+	key := entry.Key.GetToken()
+	where := viewsKey + "." + key.Value
+	options, ok := tree.Members(entry.Value)
+	if !ok {
+		return c.at(entry.Value.GetToken(), "%s: want options, such as {servers: {%s: {}}}", where, c.Servers[0].Name)
+	}
+	v, err := c.addView(key, where)
+	for _, option := range options {
+		switch name := option.Key.GetToken().Value; {
+		case err != nil:
+			return err
+		case isNull(option.Value):
+		case name == "title":
+			v.Title, err = c.textAt(option.Value, where+".title")
+		case name == "for":
+			err = c.readFor(v, option.Value, where)
+		case name == serversKey:
+			err = c.readMembers(v, option.Value, where+".servers", views)
+		default:
+			err = c.readOptionOfView(v, option, where)
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(v.Members) == 0:
+		return c.at(key, "%s: name its servers, such as servers: {%s: {}}", where, c.Servers[0].Name)
+	case len(v.Members) > maxMembers:
+		return c.at(key, "%s: it has %d servers, and a view has at most %d: make two views of it", where,
+			len(v.Members), maxMembers)
+	}
+	if err := v.tryToCompose(); err != nil { // the checks above find all that is known to be wrong
+		return c.at(key, "%s: %v", where, err)
+	}
+	return nil
+}
+
+// tryToCompose returns what package compose says of the view.
+func (v *View) tryToCompose() error {
+	_, err := compose.New(v.Composed(func(string) jsonrpc.Dialer { return new(compose.View) }))
+	return err
+}
+
+// addView adds a view without members. In the file it is key, at the path where.
+func (c *Config) addView(key *token.Token, where string) (*View, error) {
+	v := c.newView(key.Value)
+	v.given[nameKey] = c.at(key, "%s", where).Error()
+	if err := c.checkPathName(v.Server); err != nil {
+		return nil, err
+	}
+	isSame := func(s *Server) bool { return s.Name == key.Value }
+	switch {
+	case slices.Contains([]string{rootName, "login"}, key.Value):
+		return nil, v.refuse(nameKey, "want another name: /%s is a route of sse-server", key.Value)
+	case slices.ContainsFunc(c.Servers, isSame):
+		return nil, v.refuse(nameKey, "want another name: a server has this one")
+	}
+	c.Views = append(c.Views, v)
+	return v, nil
+}
+
+// newView returns a view without members that has what c has for all. Options about servers do not concern it.
+func (c *Config) newView(name string) *View {
+	s := c.Server
+	s.Name, s.view, s.given = name, true, map[string]string{}
+	s.Sessions, s.Warm, s.MaxInFlight, s.Remember, s.ForwardHeader = newConfig().Sessions, new(0), 0, false, nil
+	newParser(&s, &s)
+	return &View{Server: &s}
+}
+
+// isOfServers are options that say what a server is, or how it runs, beside those of one kind of server.
+var isOfServers = []string{commandKey, "url", "env-file", "sessions", "warm", "max-in-flight", "args"}
+
+// readOptionOfView sets an option of the gateway of a view.
+func (c *Config) readOptionOfView(v *View, option *ast.MappingValueNode, where string) error {
+	key := option.Key.GetToken()
+	flag := v.option(key.Value)
+	switch {
+	case slices.Contains(isOfServers, key.Value), flag != nil && flag.Tag.Get("for") != "":
+		return c.at(key, "%s: %s is about a server: write it at the server, below servers", where, key.Value)
+	case flag == nil:
+		names := slices.Clone(keysOfViews)
+		for _, flag := range v.flags {
+			if flag.Tag.Get("for") == "" && !slices.Contains(isOfServers, flag.Name) {
+				names = append(names, flag.Name)
+			}
+		}
+		return c.at(key, "unknown key %q in %s%s; a view has %s, and the options of sse-server --help-all that are "+
+			"about clients", key.Value, where, suggestionOf([]string{key.Value}, names), strings.Join(keysOfViews, ", "))
+	}
+	return c.setFrom(v.Server, flag, key.Value, option.Value)
+}
+
+// readFor sets the client that a view is for.
+func (c *Config) readFor(v *View, node ast.Node, where string) error {
+	name, err := c.textAt(node, where+".for")
+	if err != nil {
+		return err
+	}
+	client, known := clients.Named(name)
+	if !known {
+		names := clients.Names(clients.All)
+		hint := DidYouMean(name, names)
+		return c.at(node.GetToken(), "%s.for: no client is called %q%s; want one of %s", where, name, hint,
+			strings.Join(names, ", "))
+	}
+	v.For = client.Name
+	return nil
+}
+
+// readMembers adds the servers of a view. views are the names of all views.
+func (c *Config) readMembers(v *View, node ast.Node, where string, views []string) error {
+	entries, ok := tree.Members(node)
+	if !ok {
+		return c.at(node.GetToken(), "%s: want a mapping of the names of servers to rules, such as {%s: {}}", where,
+			c.Servers[0].Name)
+	}
+	places := make(map[string]*token.Token) // by the names of servers
+	for _, entry := range entries {
+		key := entry.Key.GetToken()
+		s, err := c.serverOfView(key, where, views)
+		if err != nil {
+			return err
+		}
+		if places[s.Name] != nil {
+			return c.at(key, "%s.%s: the server is there twice", where, key.Value)
+		}
+		places[s.Name] = key
+		if err := c.readMemberOfView(v, s, entry, where+"."+key.Value); err != nil {
+			return err
+		}
+	}
+	alone := len(v.Members) == 1
+	for _, m := range v.Members {
+		mayMeet := !alone && (strings.Contains(m.Name, "__") || strings.HasSuffix(m.Name, "_"))
+		switch key := places[m.Name]; {
+		case m.Prefix != nil:
+		case mayMeet:
+			return c.at(key, "%s.%s: names of tools begin with the name of the server and __, so with __ in it, or _ at "+
+				"its end, those of two servers could be the same: give the server another name, or a prefix here, "+
+				"such as {prefix: %s_}", where, key.Value, strings.Trim(strings.ReplaceAll(m.Name, "__", "_"), "_"))
+		case len(m.Name)+len("__") > maxPrefix:
+			return c.at(key, "%s.%s: names of tools begin with the name of the server and __, which are over %d "+
+				"characters: give the server a shorter name, or a prefix here, such as {prefix: %s_}", where, key.Value,
+				maxPrefix, m.Name[:8])
+		}
+	}
+	return nil
+}
+
+// serverOfView returns the server that an entry of a view names.
+func (c *Config) serverOfView(key *token.Token, where string, views []string) (*Server, error) {
+	var names []string
+	for _, s := range c.Servers {
+		if s.Name == key.Value || s.Name == pathName(key.Value) { // clients' files have other names
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	if slices.Contains(views, key.Value) {
+		return nil, c.at(key, "%s.%s: a view cannot be in a view: name its servers", where, key.Value)
+	}
+	return nil, c.at(key, "%s.%s: the file has no such server%s; it has %s", where, key.Value,
+		DidYouMean(key.Value, names), strings.Join(names, ", "))
+}
+
+// readMemberOfView adds a server to a view, with its rules.
+func (c *Config) readMemberOfView(v *View, s *Server, entry *ast.MappingValueNode, where string) error {
+	rules, ok := tree.Members(entry.Value)
+	if !ok {
+		return c.at(entry.Value.GetToken(), `%s: want rules, such as {include: ["get_*"]}, or {} for all that the server `+
+			"has", where)
+	}
+	m := Member{Server: s}
+	m.Name = s.Name
+	for _, rule := range rules {
+		if isNull(rule.Value) {
+			continue
+		}
+		if err := c.readRule(&m, rule, where); err != nil {
+			return err
+		}
+	}
+	for _, rule := range rules {
+		if err := c.checkExcluded(m, rule, where); err != nil {
+			return err
+		}
+	}
+	v.Members = append(v.Members, m)
+	return nil
+}
+
+// readRule sets a rule of a member.
+func (c *Config) readRule(m *Member, rule *ast.MappingValueNode, where string) (err error) {
+	key, node := rule.Key.GetToken(), rule.Value
+	where += "." + key.Value
+	switch key.Value {
+	case "include":
+		m.Include, err = c.globsAt(node, where, func(g []string) selection.Spec { return selection.Spec{Include: g} })
+	case "exclude":
+		m.Exclude, err = c.globsAt(node, where, func(g []string) selection.Spec { return selection.Spec{Exclude: g} })
+	case "prompts":
+		m.Prompts, err = c.globsAt(node, where, func(g []string) selection.Spec { return selection.Spec{Prompts: g} })
+	case "resources":
+		m.Resources, err = c.globsAt(node, where, func(g []string) selection.Spec { return selection.Spec{Resources: g} })
+	case "only":
+		var word string
+		word, err = c.textAt(node, where)
+		if err == nil && (word == "" || m.Only.UnmarshalText([]byte(word)) != nil) {
+			err = c.at(node.GetToken(), "%s: want %v or %v, but got %q", where, compose.OnlyReadOnly,
+				compose.OnlyNonDestructive, word)
+		}
+	case "prefix":
+		var prefix string
+		prefix, err = c.textAt(node, where)
+		if n := utf8.RuneCountInString(prefix); err == nil && n > maxPrefix {
+			err = c.at(node.GetToken(), "%s: it has %d characters, and %d are allowed", where, n, maxPrefix)
+		}
+		m.Prefix = &prefix
+	case "rename":
+		m.Rename, err = c.readRename(node, where)
+	case "describe":
+		m.Describe, err = c.textsByName(node, where, `{search: "Searches the web."}`)
+	default:
+		err = c.at(key, "unknown key %q in %s%s; a server of a view has %s", key.Value,
+			strings.TrimSuffix(where, "."+key.Value), suggestionOf([]string{key.Value}, keysOfMembers),
+			strings.Join(keysOfMembers, ", "))
+	}
+	return err
+}
+
+// readRename returns the new names of tools.
+func (c *Config) readRename(node ast.Node, where string) (map[string]string, error) {
+	rename, err := c.textsByName(node, where, "{brave_web_search: web_search}")
+	if err != nil {
+		return nil, err
+	}
+	before := make(map[string]string) // own names, by the new ones
+	entries, _ := tree.Members(node)
+	for _, entry := range entries {
+		own, place := entry.Key.GetToken().Value, entry.Value.GetToken()
+		name := rename[own]
+		if !newNameOfTool.MatchString(name) {
+			return nil, c.at(place, "%s.%s: want a name of up to 64 letters, digits, _ and -, but got %q", where, own, name)
+		}
+		if other, isTaken := before[name]; isTaken {
+			return nil, c.at(place, "%s.%s: %s gets the same name: want another one", where, own, other)
+		}
+		before[name] = own
+	}
+	return rename, nil
+}
+
+// checkExcluded refuses a new name or description of a tool that is left out by its whole name.
+func (c *Config) checkExcluded(m Member, rule *ast.MappingValueNode, where string) error {
+	key := rule.Key.GetToken().Value
+	if key != "rename" && key != "describe" {
+		return nil
+	}
+	entries, _ := tree.Members(rule.Value)
+	for _, entry := range entries {
+		if tool := entry.Key.GetToken(); slices.Contains(m.Exclude, tool.Value) {
+			return c.at(tool, "%s.%s.%s: exclude leaves this tool out: remove one of the two", where, key, tool.Value)
+		}
+	}
+	return nil
+}
+
+// globsAt returns a list of globs, which is not nil. specOf makes them a rule, to be checked.
+func (c *Config) globsAt(node ast.Node, where string, specOf func(globs []string) selection.Spec) ([]string, error) {
+	nodes := []ast.Node{node}
+	if list, isList := node.(*ast.SequenceNode); isList {
+		nodes = list.Values
+	}
+	globs := []string{}
+	for _, one := range nodes {
+		glob, err := c.textAt(one, where)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := selection.Compile(specOf([]string{glob})); err != nil {
+			_, why, _ := strings.Cut(err.Error(), ": ") // after the key
+			return nil, c.at(one.GetToken(), "%s: %s", where, why)
+		}
+		globs = append(globs, glob)
+	}
+	return globs, nil
+}
+
+// textsByName returns the texts of a mapping, by their names.
+func (c *Config) textsByName(node ast.Node, where, such string) (map[string]string, error) {
+	entries, ok := tree.Members(node)
+	if !ok {
+		return nil, c.at(node.GetToken(), "%s: want a mapping of names of tools, such as %s", where, such)
+	}
+	texts := make(map[string]string)
+	for _, entry := range entries {
+		name := entry.Key.GetToken().Value
+		text, err := c.textAt(entry.Value, where+"."+name)
+		if err != nil {
+			return nil, err
+		}
+		texts[name] = text
+	}
+	return texts, nil
+}
+
+// textAt returns a scalar as it is written.
+func (c *Config) textAt(node ast.Node, where string) (string, error) {
+	text, err := tree.Text(node)
+	if err != nil {
+		return "", c.at(node.GetToken(), "%s: %v", where, err)
+	}
+	return text, nil
+}
+
+func isNull(node ast.Node) bool {
+	_, is := node.(*ast.NullNode)
+	return is
+}
+
+// scopeViews has a token for a view need the scopes of each server of it.
+func (c *Config) scopeViews() {
+	for _, v := range c.Views {
+		for _, m := range v.Members {
+			for _, scope := range m.Server.Scopes {
+				if !slices.Contains(v.Scopes, scope) {
+					v.Scopes = append(slices.Clip(v.Scopes), scope)
+				}
+			}
+		}
+	}
+}
+
+// checkViews has each view keep the headers of clients that its servers send on.
+func (c *Config) checkViews() {
+	for _, v := range c.Views {
+		names := make(map[string]bool)
+		for _, m := range v.Members {
+			for _, name := range m.Server.ForwardHeader {
+				names[name] = true
+			}
+			if m.Server.ForwardsTokens() {
+				names["Authorization"] = true
+			}
+		}
+		v.ForwardHeader = slices.Sorted(maps.Keys(names))
+		v.route = c.PathOf(v.Server)
+	}
+}

@@ -1,0 +1,161 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// withServers is a file with three servers and more.
+func withServers(more string) string {
+	return "servers:\n  github: {command: [g]}\n  brave: {command: [b]}\n  memory: {url: https://m/mcp, forward-header: [X-User]}\n" + more
+}
+
+// All that a view can have is taken, in the order of the file.
+func TestViewsOfTheFile(t *testing.T) {
+	const views = `
+request-timeout: 2m
+sessions: shared
+views:
+  team:
+    title: The team's tools
+    for: trae
+    request-timeout: 3m
+    servers:
+      github: {include: ["*issue*", get_me], exclude: "delete_*", only: non-destructive, prompts: [], resources: null}
+      brave:
+        prefix: ""
+        rename: {brave_web_search: web_search}
+        describe: {web_search: "Searches the web."}
+      memory:
+  small: {servers: {memory: {}}}
+`
+	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", withServers(views)))
+	var got []string
+	for _, v := range c.Views {
+		o := c.Gateway(v.Server, gateway.Options{})
+		got = append(got, fmt.Sprint(o.Name, " ", c.PathOf(v.Server), " ", v.Kind(), " ", o.RequestTimeout, " ", o.Sessions, " ", o.Warm, " ",
+			o.ForwardHeaders, " ", o.Remember == nil, "\n", v.text()))
+	}
+	ssetest.Want(t, "the views", strings.Join(got, "\n"), `team /team/mcp view 3m0s per-connection -1 [X-User] true
+"The team's tools" "trae"
+"github" ["*issue*" "get_me"] ["delete_*"] "non-destructive" [] [] map[] map[] false false true
+"brave" [] [] "" [] [] prefix "" map["brave_web_search":"web_search"] map["web_search":"Searches the web."] true true true
+"memory" [] [] "" [] [] map[] map[] true true true
+small /small/mcp view 2m0s per-connection -1 [X-User] true
+"" ""
+"memory" [] [] "" [] [] map[] map[] true true true`)
+	members, _ := c.Views[0].Composed(func(server string) jsonrpc.Dialer { return nil })
+	ssetest.Want(t, "members", members[1].Name, "brave")
+}
+
+// A view is part of the file of a client, too, with the names that this gives to servers. Elsewhere such a key of a
+// client is its own.
+func TestViewsInFilesOfClients(t *testing.T) {
+	const servers = `"A b": {"command": "x"}, "c": {"url": "https://c"}`
+	for content, want := range map[string]string{
+		`{"mcpServers": {` + servers + `}, "views": {"v": {"servers": {"A b": {}, "c": {"exclude": ["x"]}}}}}`: "v/mcp",
+		`{"mcpServers": {` + servers + `}, "views": ["mine"]}`:                                                 "",
+		`{"context_servers": {` + servers + `}, "views": {"x": 1}}`:                                            "",
+	} {
+		c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "mcp.json", content))
+		var got []string
+		for _, v := range c.Views {
+			got = append(got, strings.TrimPrefix(c.PathOf(v.Server), "/"))
+		}
+		ssetest.Want(t, content, strings.Join(got, " "), want)
+	}
+}
+
+// Each mistake in a view is told with its place in the file, and what to write.
+func TestBadViews(t *testing.T) {
+	const some = "views: {v: {servers: {github: {}, "
+	for more, want := range map[string]string{
+		"views: [v]\n":                                                 `:5:8: views: want a mapping of names to views, such as {team: {servers: `,
+		"views: {v: }\n":                                               `:5:9: views.v: name its servers, such as servers: {github: {}}`,
+		"views: {v: {servers: {}}}\n":                                  `:5:9: views.v: name its servers`,
+		"views: {v: x}\n":                                              `:5:12: views.v: want options, such as {servers: {github: {}}}`,
+		"views: {v: {servers: [github]}}\n":                            `:5:22: views.v.servers: want a mapping of the names of servers to rules`,
+		"views: {v: {servers: {githb: {}}}}\n":                         `:5:23: views.v.servers.githb: the file has no such server, did you mean "github"?; it has github, brave, memory`,
+		"views: {github: {servers: {brave: {}}}}\n":                    `:5:9: views.github: want another name: a server has this one`,
+		"views: {mcp: {servers: {brave: {}}}}\n":                       `:5:9: views.mcp: want another name: /mcp is a route of sse-server`,
+		"views: {login: {servers: {brave: {}}}}\n":                     `:5:9: views.login: want another name: /login is a route`,
+		"views: {status: {servers: {brave: {}}}}\n":                    `:5:9: views.status: want another name: /status is a route`,
+		"views: {A b: {servers: {brave: {}}}}\n":                       `:5:9: views.A b: want at most 64 letters of a-z, digits, _ and -, as it is part of the path, such as a-b`,
+		"views: {v: {servers: {w: {}}}, w: {servers: {brave: {}}}}\n":  `:5:23: views.v.servers.w: a view cannot be in a view: name its servers`,
+		some + "brave: x}}}\n":                                         `:5:42: views.v.servers.brave: want rules, such as {include: ["get_*"]}, or {}`,
+		some + "brave: {includ: [a]}}}}\n":                             `:5:43: unknown key "includ" in views.v.servers.brave (did you mean include?); a server of a view has include, exclude`,
+		some + "brave: {include: ['[a']}}}}\n":                         `:5:53: views.v.servers.brave.include: `,
+		some + "brave: {resources: [a, '']}}}}\n":                      `:5:58: views.v.servers.brave.resources: `,
+		some + "brave: {prefix: " + strings.Repeat("x", 41) + "}}}}\n": `:5:51: views.v.servers.brave.prefix: it has 41 characters, and 40 are allowed`,
+		some + "brave: {rename: {a: x, b: x}}}}}\n":                    `:5:61: views.v.servers.brave.rename.b: a gets the same name: want another one`,
+		some + "brave: {rename: {a: x.y}}}}}\n":                        `:5:55: views.v.servers.brave.rename.a: want a name of up to 64 letters, digits, _ and -, but got "x.y"`,
+		some + "brave: {rename: [a]}}}}\n":                             `:5:51: views.v.servers.brave.rename: want a mapping of names of tools, such as {brave_web_search: web_search}`,
+		some + "brave: {exclude: [a], rename: {a: b}}}}}\n":            `:5:66: views.v.servers.brave.rename.a: exclude leaves this tool out: remove one of the two`,
+		some + "brave: {describe: {a: b}, exclude: [a]}}}}\n":          `:5:54: views.v.servers.brave.describe.a: exclude leaves this tool out`,
+		some + "brave: {only: reading}}}}\n":                           `:5:49: views.v.servers.brave.only: want read-only or non-destructive, but got "reading"`,
+		"views: {v: {for: traee, servers: {brave: {}}}}\n":             `:5:18: views.v.for: no client is called "traee", did you mean "trae"?; want one of `,
+		"views: {v: {sessions: shared, servers: {brave: {}}}}\n":       `:5:13: views.v: sessions is about a server: write it at the server, below servers`,
+		"views: {v: {command: [x], servers: {brave: {}}}}\n":           `:5:13: views.v: command is about a server`,
+		"views: {v: {url: x, servers: {brave: {}}}}\n":                 `:5:13: views.v: url is about a server`,
+		"views: {v: {warm: 1, servers: {brave: {}}}}\n":                `:5:13: views.v: warm is about a server`,
+		"views: {v: {remember: true, servers: {brave: {}}}}\n":         `:5:13: views.v: remember is about a server`,
+		"views: {v: {env: {A: b}, servers: {brave: {}}}}\n":            `:5:13: views.v: env is about a server`,
+		"views: {v: {server: {brave: {}}}}\n":                          `:5:13: unknown key "server" in views.v (did you mean servers?); a view has title, for, servers, and the options`,
+		"views: {v: {request-timeout: 5, servers: {brave: {}}}}\n":     `:5:30: request-timeout: want a number with a unit`,
+	} {
+		path := clitest.WriteFile(t, "gw.yaml", withServers(more))
+		wantRefusal(t, nil, path+want, "--config", path)
+	}
+	long := strings.Repeat("l", 39)
+	for content, want := range map[string]string{
+		"views: {v: {servers: {a: {}}}}\n":                                         `:1:9: views: the file has no servers that a view could have: name them below the key servers`,
+		"servers: {a__b: {}, c: {}}\nviews: {v: {servers: {a__b: {}, c: {}}}}\n":   `:2:23: views.v.servers.a__b: names of tools begin with the name of the server and __, so with __ in it, or _ at its end, those of two servers could be the same: give the server another name, or a prefix here, such as {prefix: a_b_}`,
+		"servers: {a_: {}, c: {}}\nviews: {v: {servers: {c: {}, a_: {}}}}\n":       `:2:30: views.v.servers.a_: names of tools begin with`,
+		"servers: {" + long + ": {}}\nviews: {v: {servers: {" + long + ": {}}}}\n": `:2:23: views.v.servers.` + long + `: names of tools begin with the name of the server and __, which are over 40 characters: give the server a shorter name, or a prefix here, such as {prefix: llllllll_}`,
+	} {
+		path := clitest.WriteFile(t, "gw.yaml", content)
+		wantRefusal(t, nil, path+want, "--config", path)
+	}
+	var many, all strings.Builder
+	for i := range 65 {
+		fmt.Fprintf(&many, "  s%d: {}\n", i)
+		fmt.Fprintf(&all, "      s%d: {}\n", i)
+	}
+	path := clitest.WriteFile(t, "gw.yaml", "servers:\n"+many.String()+"views:\n  v:\n    servers:\n"+all.String())
+	wantRefusal(t, nil, ":68:3: views.v: it has 65 servers, and a view has at most 64: make two views of it", "--config", path)
+	for _, content := range []string{"servers: {a__b: {}, c: {}}\nviews: {v: {servers: {a__b: {prefix: a_}, c: {}}}, w: {servers: {a__b: {}}}}\n", "views: {}\nwarm: 1\n", withServers("views:\n")} {
+		mustLoad(t, nil, "--config", clitest.WriteFile(t, "gw.yaml", content))
+	}
+}
+
+// A token for a view needs the scopes of each of its servers.
+func TestScopesOfViews(t *testing.T) {
+	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\nscopes: [mcp]\n"+
+		"servers: {a: {}, b: {scopes: [mcp, write]}}\nviews: {v: {servers: {a: {}, b: {}}}}\n"))
+	if got := c.Views[0].protection; !slices.Equal(got.Scopes, []string{"mcp", "write"}) || got.Resource != "https://gw.example.com/v/mcp" {
+		t.Errorf("got %+v", got)
+	}
+	if c.Servers[0].protection.Scopes[0] != "mcp" || len(c.Servers[0].protection.Scopes) > 1 {
+		t.Errorf("the scopes of a server are %q", c.Servers[0].protection.Scopes)
+	}
+}
+
+// A reload names the views that it has changed.
+func TestChangedViewsAreNamed(t *testing.T) {
+	load := func(more string) *Config {
+		return mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", withServers(more)))
+	}
+	before := load("views: {v: {servers: {github: {}}}, w: {servers: {brave: {}}}}\n")
+	after := load("views: {v: {servers: {github: {exclude: [x]}}, idle-timeout: 1m}, x: {servers: {brave: {}}}}\n")
+	ssetest.Want(t, "the changes", strings.Join(before.Changes(after), ", "), "v.idle-timeout, new: x, v.servers, gone: w")
+	if before.Hash() == after.Hash() || before.Hash() == load("views: {v: {servers: {github: {prefix: \"\"}}}, w: {servers: {brave: {}}}}\n").Hash() {
+		t.Error("other views have the same hash")
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
+	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// composedOf returns the members and the options of a view over the gateways of its servers.
+func composedOf(v *config.View, servers map[string]*gateway.Gateway, log *slog.Logger) ([]compose.Member,
+	compose.Options) {
+	members, o := v.Composed(func(server string) jsonrpc.Dialer { return servers[server] })
+	o.Logger = log
+	return members, o
+}
+
+// optionsOfView returns the options of the gateway in front of a view.
+func optionsOfView(c *config.Config, v *config.View, shared gateway.Options) gateway.Options {
+	options := c.Gateway(v.Server, shared)
+	options.Title = v.Title
+	return options
+}
+
+// tryView returns an error if a view, or its gateway, cannot be made. It makes nothing that lasts.
+func tryView(c *config.Config, v *config.View, trial gateway.Options) error {
+	members, o := v.Composed(func(string) jsonrpc.Dialer { return demo.Server{} })
+	view, err := compose.New(members, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", v.Place("name"), err)
+	}
+	if _, err := gateway.New(view, optionsOfView(c, v, trial)); err != nil {
+		return c.Explain(v.Server, err)
+	}
+	return nil
+}
+
+// openView returns a view over the gateways of its servers, and the gateway in front of it.
+func openView(c *config.Config, v *config.View, servers map[string]*gateway.Gateway, shared gateway.Options) (
+	*compose.View, *gateway.Gateway, error) {
+	view, err := compose.New(composedOf(v, servers, shared.Logger))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", v.Place("name"), err)
+	}
+	gw, err := gateway.New(view, optionsOfView(c, v, shared))
+	if err != nil {
+		return nil, nil, c.Explain(v.Server, err)
+	}
+	return view, gw, nil
+}
