@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// viewURLs is the attribute of the log line that tells where all views are.
+var viewURLs = regexp.MustCompile(`"views":({[^}]*})`)
+
+// Each client has the tools of two real servers at one URL, under names that say whose they are, and calls both.
+func TestViewOfRealServers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "servers.json") // YAML too
+	body, err := json.Marshal(map[string]any{
+		"servers": map[string]any{
+			"everything": map[string]any{"command": everything(t)[1:]},
+			"memory":     map[string]any{"command": memory(t)[1:]},
+		},
+		"views": map[string]any{"team": map[string]any{"servers": map[string]any{
+			"everything": map[string]any{"include": []string{"echo", "get-*"}},
+			"memory":     map[string]any{"prefix": "", "rename": map[string]any{"create_entities": "remember"}},
+		}}},
+	})
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(file, body, 0o600))
+	g := launch(t, "--config", file)
+	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
+	var urls map[string]string
+	ssetest.Must(t, json.Unmarshal([]byte(g.awaitMatch("the URLs of the views", &g.log, viewURLs)), &urls))
+	for _, k := range kinds() {
+		t.Run(k.name, func(t *testing.T) {
+			c := k.open(t, urls["team"], "")
+			defer c.close()
+			ssetest.Must(t, c.connect(within(t)))
+			awaitTools(t, c, map[string]bool{"everything__echo": true, "remember": true, "read_graph": true,
+				"echo": false, "create_entities": false, "everything__trigger-sampling-request": false})
+			text, err := c.callTool(within(t), "everything__echo", message("hello"))
+			ssetest.Must(t, err)
+			ssetest.WantText(t, "everything", text, "hello")
+			text, err = c.callTool(within(t), "remember", map[string]any{"entities": []any{map[string]any{"name": k.name, "entityType": "e2e", "observations": []string{}}}})
+			ssetest.Must(t, err)
+			ssetest.WantText(t, "memory", text, k.name)
+		})
+	}
+}
+
+// awaitTools lists until each tool of which want says true is there: a client is told of a server that boots slowly. The
+// others may not be there.
+func awaitTools(t *testing.T, c client, want map[string]bool) {
+	t.Helper()
+	ctx := within(t)
+	for {
+		tools, err := c.listTools(ctx)
+		ssetest.Must(t, err)
+		missing := 0
+		for name, is := range want {
+			switch has := slices.Contains(tools, name); {
+			case has && !is:
+				t.Fatalf("%s is in the list %q", name, tools)
+			case !has && is:
+				missing++
+			}
+		}
+		if missing == 0 {
+			return
+		}
+	}
+}
