@@ -45,6 +45,9 @@ func TestRootBesideOthers(t *testing.T) {
 			t.Error("the root has no series")
 		}
 		must(t, s.Replace(all[0], all[1]))
+		if err := s.Replace(all[0], root); err == nil {
+			t.Error("one gateway is the root and beside it")
+		}
 		asks(t, s, "DELETE /mcp", http.StatusBadRequest, "session")
 		must(t, s.SetRoot(nil))
 		asks(t, s, "DELETE /mcp", http.StatusNotFound, "no such route")

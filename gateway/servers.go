@@ -79,6 +79,11 @@ func (s *Servers) Replace(gateways ...*Gateway) error {
 	if gateways[0].promReg != before.all[0].promReg {
 		return errors.New("servers: the registry cannot be another one")
 	}
+	if before.root != nil {
+		if err := checkRoot(before.root, gateways); err != nil {
+			return err
+		}
+	}
 	s.serve(gateways, before.root, before.all[0].budget)
 	for _, g := range before.all {
 		g.listed.Store(slices.Contains(gateways, g))
@@ -321,8 +326,8 @@ func (s *Servers) Drain() {
 	}
 }
 
-// Shutdown shuts all gateways down at the same time; see Gateway.Shutdown. Those of views come first: what their members
-// are asked by them is answered before. The error names the servers that did not finish before ctx ended.
+// Shutdown shuts all gateways down at the same time; see Gateway.Shutdown. Those of views come first: what they ask
+// their members is answered before. The error names the servers that did not finish before ctx ended.
 func (s *Servers) Shutdown(ctx context.Context) error {
 	s.Drain() // no other gateway follows
 	all := s.list()

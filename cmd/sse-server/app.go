@@ -51,7 +51,7 @@ type Main struct {
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
 	m.live = terminal.NewLine(m.Stdout)
-	c, err := config.Load(m.Args, m.LookupEnv, new(config.Config))
+	c, err := m.loadConfig(new(config.Config))
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -90,8 +90,7 @@ func (m *Main) Run() int {
 	if c.Does == "stdio" {
 		return m.serveStdio(c, gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.Provider})
 	}
-	load := func(running *config.Config) (*config.Config, error) { return config.Load(m.Args, m.LookupEnv, running) }
-	d, err := newDaemon(c, load, log, level, audit, tracing)
+	d, err := newDaemon(c, m.loadConfig, log, level, audit, tracing)
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -112,6 +111,15 @@ func (m *Main) Run() int {
 		d.leave()
 	}
 	return code
+}
+
+// loadConfig loads the configuration; running is the one of before.
+func (m *Main) loadConfig(running *config.Config) (*config.Config, error) {
+	c, err := config.Load(m.Args, m.LookupEnv, running)
+	if err == nil && len(m.Sockets) > 0 {
+		c.DropViewOfAll()
+	}
+	return c, err
 }
 
 // atOnce does what needs neither servers nor a log, and reports whether that was all.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,6 +166,7 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 	}
 	debug.SetMaxThreads(threads)
 	var all, made []*gateway.Gateway
+	var root *gateway.Gateway // of the view of all; nil: there is none
 	named, views := map[string]*gateway.Gateway{}, map[string]*compose.View{}
 	defer func() {
 		for _, gw := range made {
@@ -199,26 +199,51 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 		if gw != d.gateways[v.Name] {
 			made = append(made, gw)
 		}
-		all, named[v.Name], views[v.Name] = append(all, gw), gw, view
+		named[v.Name], views[v.Name] = gw, view
+		if v.IsOfAll() {
+			root = gw
+		} else {
+			all = append(all, gw)
+		}
 	}
-	switch servers, isServing := d.gw.(*gateway.Servers); {
-	case isServing:
-		err = servers.Replace(all...)
-	case len(c.Servers) > 0:
-		d.gw, err = gateway.NewServers(all...)
-	case d.gw == nil:
-		d.gw = all[0]
-	}
-	if err != nil {
+	if err := d.serveGateways(c, all, root); err != nil {
 		return err
 	}
-	for _, gw := range d.gateways {
-		if !slices.Contains(all, gw) {
+	for name, gw := range d.gateways {
+		if named[name] != gw {
 			d.retire(gw)
 		}
 	}
 	d.gateways, d.views = named, views
 	return nil
+}
+
+// serveGateways serves these gateways from now on, root beside the others if it is not nil.
+func (d *daemon) serveGateways(c *config.Config, all []*gateway.Gateway, root *gateway.Gateway) (err error) {
+	servers, isServing := d.gw.(*gateway.Servers)
+	switch {
+	case len(c.Servers) == 0:
+		if d.gw == nil {
+			d.gw = all[0]
+		}
+		return nil
+	case !isServing:
+		if servers, err = gateway.NewServers(all...); err != nil {
+			return err
+		}
+		d.gw = servers
+	case root == nil: // a server may have its name
+		err = errors.Join(servers.SetRoot(nil), servers.Replace(all...))
+		return err
+	default:
+		if err := servers.Replace(all...); err != nil {
+			return err
+		}
+	}
+	if root == nil {
+		return nil
+	}
+	return servers.SetRoot(root)
 }
 
 // viewOf returns a view over the gateways of servers, and the gateway in front of it: those that it has now, if they
@@ -246,7 +271,8 @@ func (d *daemon) viewOf(c *config.Config, v *config.View, servers map[string]*ga
 // newGateway builds the gateway of one server.
 func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
 	refuses := c.Does == "check" && !c.Check.Start // with --start each server is tried, and the others are, too
-	if err := s.CheckCommand(); err != nil && (s.Name == "" || c.Does == "stdio" || refuses) {
+	alone := s.Name == "" || c.Does == "stdio" && c.ViewOfStdio() == nil
+	if err := s.CheckCommand(); err != nil && (alone || refuses) {
 		return nil, err
 	} else if err != nil { // the other servers can be served
 		shared.Logger.Warn("configuration warning", "warning", err.Error())

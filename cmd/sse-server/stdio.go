@@ -29,20 +29,7 @@ func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) 
 // parent process ends. It returns the exit code.
 func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	log := shared.Logger
-	s := c.Each()[0]
-	if c.Connect != nil {
-		for _, one := range c.Servers { // several: the daemon serves them all
-			if c.PathOf(one) == c.Connect.Path {
-				s = one
-			}
-		}
-	}
-	s.Transports = []string{gateway.TransportStdio.String()}
-	open := newGateway
-	if c.Connect != nil {
-		open = connectedGateway
-	}
-	gw, err := open(c, s, shared)
+	s, gw, behind, err := openStdio(c, shared)
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -66,6 +53,13 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 		})
 	}
 	release := known.UseServer()
+	for _, g := range behind {
+		releaseOthers, releaseOne := release, forprogram.Of(g).UseServer()
+		release = func() {
+			releaseOthers()
+			releaseOne()
+		}
+	}
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()
 	code, why := m.awaitEnd(served, grace, log)
@@ -76,8 +70,58 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
+		var ending sync.WaitGroup
+		for _, g := range behind {
+			ending.Go(func() {
+				if err := g.Shutdown(ctx); err != nil {
+					log.Warn("gateway shutdown failed", "err", err)
+				}
+			})
+		}
+		ending.Wait()
 		release()
-	}, func() { forprogram.Abort(gw) }, nil, code)
+	}, func() {
+		for _, g := range append(behind, gw) {
+			forprogram.Abort(g)
+		}
+	}, nil, code)
+}
+
+// openStdio returns what is served on stdin and stdout, and its gateway: a server, the shared sse-server of --connect,
+// or a view. behind are the gateways of the servers of a view.
+func openStdio(c *config.Config, shared gateway.Options) (s *config.Server, gw *gateway.Gateway,
+	behind []*gateway.Gateway, err error) {
+	onStdio := []string{gateway.TransportStdio.String()}
+	switch v := c.ViewOfStdio(); {
+	case v != nil:
+		v.Transports = onStdio
+		servers := make(map[string]*gateway.Gateway)
+		for _, m := range v.Members {
+			m.Server.Transports = onStdio // it ends with the client, as a server alone does
+			g, err := newGateway(c, m.Server, shared)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			servers[m.Name], behind = g, append(behind, g)
+		}
+		_, gw, err = openView(c, v, servers, shared)
+		return v.Server, gw, behind, err
+	case c.Connect != nil:
+		s = c.Each()[0]
+		for _, one := range c.Endpoints() { // several: the daemon serves them all
+			if c.PathOf(one) == c.Connect.Path {
+				s = one
+			}
+		}
+		s.Transports = onStdio
+		gw, err = connectedGateway(c, s, shared)
+		return s, gw, nil, err
+	default:
+		s = c.Each()[0]
+		s.Transports = onStdio
+		gw, err = newGateway(c, s, shared)
+		return s, gw, nil, err
+	}
 }
 
 // awaitEnd waits until the client has been served, a signal comes, or the parent process ends. It returns the

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -114,5 +119,85 @@ func TestReloadOfAView(t *testing.T) {
 	slices.Sort(pids)
 	if got := slices.Compact(pids); len(got) != 1 {
 		t.Errorf("got the processes %v, want one", got)
+	}
+}
+
+// A newcomer has the file of a client with three servers, one of which is dead: one command, and one URL that comes
+// first.
+func TestNewcomerHasOneURL(t *testing.T) {
+	t.Parallel()
+	self := clitest.Must(os.Executable())
+	file := clitest.WriteFile(t, "claude_desktop_config.json", fmt.Sprintf(`{"mcpServers": {
+		"first": {"command": %q, "env": {%q: "demo"}}, "My Second": {"command": %q, "env": {%q: "demo"}}, "dead": {"command": "no-such-program"}}}`,
+		self, childVariable, self, childVariable))
+	p := start(t, "--config", file, "--addr", "127.0.0.1:0", "--no-start-check")
+	at := strings.TrimSuffix(p.url, "/first/mcp")
+	ssetest.WantText(t, "the banner", p.out.String(), "sse-server serves 3 servers at\n\n    "+at+"/mcp   all of them\n    "+at+"/first/mcp\n",
+		`{"mcpServers":{"mcp":{"url":"`+at+`/mcp"}}}`)
+	session := connectTo(t, at+"/mcp")
+	ssetest.Want(t, "tools", toolsOf(t, session), "first__echo first__sleep my-second__echo my-second__sleep")
+	say(t, session, "my-second__echo")
+	say(t, connectTo(t, at+"/sse"), "first__echo")
+	say(t, connectTo(t, at+"/first/mcp"), "echo")
+
+	tokens := clitest.WriteFile(t, "tokens", "alice:"+tokenOfAlice+"\n")
+	closed := start(t, "--config", file, "--addr", "127.0.0.1:0", "--no-start-check", "--auth-tokens-file", tokens)
+	wantStatus(t, newClient(t, &http.Transport{}), strings.TrimSuffix(closed.url, "/first/mcp")+"/mcp", tokenOfAlice, http.StatusNotFound)
+}
+
+// A server that a reload brings may take the path of the view of all, or give it back.
+func TestReloadOfTheViewOfAll(t *testing.T) {
+	t.Parallel()
+	l := startLive(t, "servers: {a: {}, b: {}}\n", "--no-start-check")
+	root := strings.TrimSuffix(l.server("x"), "/x/mcp") + "/mcp"
+	session := connectTo(t, root)
+	ssetest.Want(t, "tools", toolsOf(t, session), "a__echo a__sleep b__echo b__sleep")
+	l.write(t, "gw.yaml", "servers: {c: {}, a: {}}\n")
+	l.wantReload(t)
+	ssetest.Want(t, "tools of other servers", toolsOf(t, session), "c__echo c__sleep a__echo a__sleep")
+	for _, content := range []string{"servers: {mcp: {}, a: {}}\n", "servers: {a: {}}\n", "servers: {a: {}, b: {}}\nviews: {}\n"} {
+		l.write(t, "gw.yaml", content)
+		l.wantReload(t)
+		_ = session.Wait() // an end
+		wantStatus(t, l.client, root, "", http.StatusNotFound, "no such route")
+		l.write(t, "gw.yaml", "servers: {a: {}, b: {}}\n")
+		l.wantReload(t)
+		session = connectTo(t, root)
+		say(t, session, "b__echo")
+	}
+	ssetest.WantText(t, "the log", l.log.String(), "gone: mcp", "new: mcp")
+}
+
+// A socket that systemd passes may be reached by others: there is no view of all.
+func TestNoViewOfAllOnSockets(t *testing.T) {
+	t.Parallel()
+	socket := clitest.Must(clitest.Must(net.Listen("tcp", "127.0.0.1:0")).(*net.TCPListener).File())
+	p := launchMain(t, &Main{Args: []string{"--no-start-check", "-c", clitest.WriteFile(t, "gw.yaml", "servers: {a: {}, b: {}}\n")},
+		LookupEnv: clitest.Environment(nil), Sockets: []*os.File{socket}})
+	t.Cleanup(p.stop)
+	wantStatus(t, newClient(t, &http.Transport{}), strings.TrimSuffix(p.url, "/a/mcp")+"/mcp", "", http.StatusNotFound)
+}
+
+// Several servers are one on stdin and stdout, also beside one that is dead. Nothing is left of them after the client.
+func TestStdioServesSeveral(t *testing.T) {
+	t.Parallel()
+	file := clitest.WriteFile(t, "gw.yaml", "servers:\n  one: "+childConfig(t, "")+"\n  two: {}\n  dead: {command: [no-such-program]}\n")
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	var log output
+	m := &Main{Args: []string{"stdio", "-c", file}, Stdin: in, Stdout: out, Stderr: &log, LookupEnv: clitest.Environment(nil),
+		Notify: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) }}
+	code := make(chan int, 1)
+	go func() { code <- m.Run() }()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: stdout, Writer: stdin}, nil)
+	if err != nil {
+		t.Fatalf("connect: %v\n%s", err, log.String())
+	}
+	ssetest.Want(t, "tools", toolsOf(t, session), "one__echo one__sleep two__echo two__sleep")
+	say(t, session, "one__echo")
+	ssetest.Must(t, session.Close())
+	if got := <-code; got != exit.OK {
+		t.Errorf("ended with %d:\n%s", got, log.String())
 	}
 }

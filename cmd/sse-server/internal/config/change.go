@@ -156,13 +156,13 @@ func (c *Config) Changes(next *Config) (names []string) {
 	for _, s := range next.namedEndpoints() {
 		if was := before[s.Name]; was == nil {
 			names = append(names, "new: "+s.Name)
-		} else {
+		} else if s.Kind() != OfView || s.Name != rootName { // the view of all has those of the top level
 			names = append(names, changedOptions(s.Name+".", was, s)...)
 		}
 		delete(before, s.Name)
 	}
 	for _, v := range next.Views {
-		if was, isThere := rules[v.Name]; isThere && was != v.text() {
+		if was, isThere := rules[v.Name]; isThere && !v.ofAll && was != v.text() {
 			names = append(names, v.Name+".servers")
 		}
 	}

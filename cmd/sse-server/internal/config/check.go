@@ -62,8 +62,11 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 			return err
 		}
 	}
-	if c.Does == "stdio" && len(c.Servers) > 1 && c.Connect == nil {
-		return errors.New("servers: stdio serves one server")
+	c.addViewOfAll()
+	if c.Does == "stdio" && len(c.Servers) > 1 && c.Connect == nil && c.ViewOfStdio() == nil {
+		return fmt.Errorf("%s: stdio serves one server or view, and the file has %d servers and %d views: "+
+			"want one view of those that the client needs, or no key views, for all", c.Config, len(c.Servers),
+			len(c.Views))
 	}
 	if c.Does != "stdio" {
 		if err := c.checkHTTP(lookupEnv); err != nil {

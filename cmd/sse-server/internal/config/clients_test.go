@@ -64,7 +64,7 @@ func TestFilesOfClients(t *testing.T) {
 		t.Errorf("in YAML: got %+v", c.Servers)
 	}
 	mustLoad(t, nil, "stdio", "-c", clitest.WriteFile(t, "one.json", `{"mcpServers": {"a": {"command": "x"}}}`))
-	wantRefusal(t, nil, "stdio serves one server", "stdio", "-c", path)
+	ssetest.Want(t, "what several are on stdio", mustLoad(t, nil, "stdio", "-c", path).ViewOfStdio().Members[1].Name, "docs")
 	for key, want := range map[string]string{"start_timeout": "start-timeout", "start-timout": "start-timeout"} {
 		wantRefusal(t, nil, `unknown key "`+key+`" (did you mean `+want+`?)`, "-c", clitest.WriteFile(t, "mcp.json", `{"servers": {"a": {"type": "stdio", "command": "x"}}, "`+key+`": "3s"}`))
 	}

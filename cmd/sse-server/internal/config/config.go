@@ -81,7 +81,7 @@ type Config struct {
 
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
-	Views   []*View   `kong:"-"` // those of the file
+	Views   []*View   `kong:"-"` // those of the file, or that of all servers
 
 	Serve struct{} `cmd:"" default:"1" help:"Serve over HTTP. This is what sse-server does without a command of its own."`
 	Stdio struct {
@@ -89,7 +89,7 @@ type Config struct {
 		Learn   bool   `hidden:"" help:"For sse-server itself: serve nobody, and remember what the server says to a client with the params of initialize on stdin."`
 		// LearnAfter is how long after its client has left a server starts in an empty folder.
 		LearnAfter Duration `hidden:"" default:"1m" help:"For tests of sse-server itself."`
-	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs. With --connect, through an sse-server that others use too."`
+	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs: with several servers in the file, all of them together. With --connect, through an sse-server that others use too."`
 	Init struct {
 		File string `arg:"" optional:"" help:"File to write. Without it, servers.yaml."`
 	} `cmd:"" help:"Write a servers.yaml with the servers that Claude, Cursor, VS Code, Zed, Codex and others have here, or with the command after --."`
@@ -155,6 +155,8 @@ type Config struct {
 	ignored []string
 	// home is the home directory of the user, empty if there is none.
 	home string
+	// hasViews says that the file has the key views.
+	hasViews bool
 	// isOfVSCode says that the file is one of VS Code: its key servers is not ours.
 	isOfVSCode bool
 }

@@ -105,12 +105,32 @@ func FileOf(entries []Entry, how Making) (f File) {
 		}
 	}
 	file := yaml.MapSlice{{Key: serversKey, Value: servers}}
+	if view := f.viewOfAll(); view != nil {
+		file = append(file, yaml.MapItem{Key: viewsKey, Value: view})
+	}
 	data, err := yaml.MarshalWithOptions(file, yaml.WithComment(comments), yaml.IndentSequence(true))
 	if err != nil { // texts in lists and mappings have a form
 		panic(err)
 	}
 	f.Data = data
 	return f
+}
+
+// viewOfAll returns views of the file with one that has each server; nil if there is one server, or too many.
+func (f *File) viewOfAll() yaml.MapSlice {
+	if len(f.Names) < 2 || len(f.Names) > maxMembers {
+		return nil
+	}
+	var members yaml.MapSlice
+	for _, server := range f.Names {
+		rules := yaml.MapSlice{}
+		if prefix := prefixOf(server); prefix != nil {
+			rules = append(rules, yaml.MapItem{Key: "prefix", Value: text(*prefix)})
+		}
+		members = append(members, yaml.MapItem{Key: server, Value: rules})
+	}
+	name := free("all", func(name string) bool { return !slices.Contains(f.Names, name) })
+	return yaml.MapSlice{{Key: name, Value: yaml.MapSlice{{Key: serversKey, Value: members}}}}
 }
 
 // free returns a name like this one that nobody has.

@@ -74,7 +74,7 @@ func (s *Server) Served() string {
 
 // PrefixOf returns the path before the routes of s.
 func (c *Config) PrefixOf(s *Server) string {
-	if s.Name == "" {
+	if s.Name == "" || s.Kind() == OfView && s.Name == rootName { // the view of all
 		return c.Prefix
 	}
 	return c.Prefix + "/" + s.Name

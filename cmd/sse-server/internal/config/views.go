@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -30,6 +31,8 @@ type View struct {
 	Title   string
 	For     string   // a client whose limits are kept; empty: none
 	Members []Member // in the order of the file
+
+	ofAll bool
 }
 
 // Member is a server of a view, with the rules for what the view has of it.
@@ -84,6 +87,55 @@ func (v *View) Composed(upstream func(server string) jsonrpc.Dialer) (members []
 	return members, compose.Options{Name: v.Name, Title: v.Title, For: v.For}
 }
 
+// IsOfAll reports whether it is the view of all servers, which no file names.
+func (v *View) IsOfAll() bool { return v.ofAll }
+
+// addViewOfAll adds the view of all servers at the path of a single one: where there are several, nobody else can reach
+// them, and the file says nothing about views. A server of its name keeps the path. On stdio it is what several servers
+// are served as.
+func (c *Config) addViewOfAll() {
+	reachesOthers := !httpcheck.IsLoopback(string(c.Addr)) || c.AuthTokensFile != "" || len(c.OAuth) > 0
+	isTaken := func(s *Server) bool { return slices.Contains(namesOfAll, s.Name) }
+	switch {
+	case len(c.Servers) < 2, len(c.Servers) > maxMembers, c.hasViews, c.Shared != "", c.Connect != nil:
+	case c.Does != "stdio" && (reachesOthers || slices.ContainsFunc(c.Servers, isTaken)):
+	default:
+		v := c.newView(rootName)
+		v.ofAll = true
+		for _, s := range c.Servers {
+			m := Member{Server: s}
+			m.Name, m.Prefix = s.Name, prefixOf(s.Name)
+			v.Members = append(v.Members, m)
+		}
+		c.Views = append(c.Views, v)
+	}
+}
+
+// namesOfAll are names of servers beside which there is no view of all.
+var namesOfAll = []string{rootName, "login"}
+
+// prefixOf returns a prefix for the tools of a server whose name cannot be theirs in a view; nil if it can.
+func prefixOf(server string) *string {
+	if !strings.Contains(server, "__") && !strings.HasSuffix(server, "_") && len(server)+len("__") <= maxPrefix {
+		return nil
+	}
+	for strings.Contains(server, "__") {
+		server = strings.ReplaceAll(server, "__", "_")
+	}
+	return new(strings.TrimRight(server[:min(len(server), maxPrefix-len("__"))], "_") + "__")
+}
+
+// DropViewOfAll removes the view of all servers: sockets that somebody else has opened may be reached by others.
+func (c *Config) DropViewOfAll() { c.Views = slices.DeleteFunc(c.Views, (*View).IsOfAll) }
+
+// ViewOfStdio returns the view that is served on stdin and stdout; nil: a server is.
+func (c *Config) ViewOfStdio() *View {
+	if c.Does == "stdio" && c.Connect == nil && len(c.Views) == 1 {
+		return c.Views[0]
+	}
+	return nil
+}
+
 // text is all that the file says of the view's servers, in one form.
 func (v *View) text() string {
 	var all strings.Builder
@@ -94,7 +146,8 @@ func (v *View) text() string {
 			fmt.Fprintf(&all, " prefix %q", *m.Prefix)
 		}
 		// Maps are printed in the order of their keys. A list that is nil is not one that is empty.
-		fmt.Fprintf(&all, " %q %q %t %t %t", m.Rename, m.Describe, m.Include == nil, m.Prompts == nil, m.Resources == nil)
+		fmt.Fprintf(&all, " %q %q", m.Rename, m.Describe)
+		fmt.Fprintf(&all, " %t %t %t", m.Include == nil, m.Prompts == nil, m.Resources == nil)
 	}
 	return all.String()
 }
@@ -106,9 +159,10 @@ func (c *Config) readViews(node ast.Node) error {
 		return c.at(node.GetToken(),
 			"views: want a mapping of names to views, such as {team: {servers: {github: {}, memory: {}}}}")
 	}
+	c.hasViews = true
 	if len(entries) > 0 && len(c.Servers) == 0 {
-		return c.at(entries[0].Key.GetToken(), "views: the file has no servers that a view could have: name them below "+
-			"the key servers, such as servers: {github: {command: [github-mcp-server, stdio]}}")
+		return c.at(entries[0].Key.GetToken(), "views: the file has no servers that a view could have: "+
+			"name them below the key servers, such as servers: {github: {command: [github-mcp-server, stdio]}}")
 	}
 	var names []string
 	for _, entry := range entries {
@@ -176,7 +230,7 @@ func (c *Config) addView(key *token.Token, where string) (*View, error) {
 	}
 	isSame := func(s *Server) bool { return s.Name == key.Value }
 	switch {
-	case slices.Contains([]string{rootName, "login"}, key.Value):
+	case slices.Contains(namesOfAll, key.Value):
 		return nil, v.refuse(nameKey, "want another name: /%s is a route of sse-server", key.Value)
 	case slices.ContainsFunc(c.Servers, isSame):
 		return nil, v.refuse(nameKey, "want another name: a server has this one")
@@ -212,7 +266,8 @@ func (c *Config) readOptionOfView(v *View, option *ast.MappingValueNode, where s
 			}
 		}
 		return c.at(key, "unknown key %q in %s%s; a view has %s, and the options of sse-server --help-all that are "+
-			"about clients", key.Value, where, suggestionOf([]string{key.Value}, names), strings.Join(keysOfViews, ", "))
+			"about clients", key.Value, where, suggestionOf([]string{key.Value}, names),
+			strings.Join(keysOfViews, ", "))
 	}
 	return c.setFrom(v.Server, flag, key.Value, option.Value)
 }
@@ -262,9 +317,9 @@ func (c *Config) readMembers(v *View, node ast.Node, where string, views []strin
 		switch key := places[m.Name]; {
 		case m.Prefix != nil:
 		case mayMeet:
-			return c.at(key, "%s.%s: names of tools begin with the name of the server and __, so with __ in it, or _ at "+
-				"its end, those of two servers could be the same: give the server another name, or a prefix here, "+
-				"such as {prefix: %s_}", where, key.Value, strings.Trim(strings.ReplaceAll(m.Name, "__", "_"), "_"))
+			return c.at(key, "%s.%s: names of tools begin with the name of the server and __, so with __ in it, "+
+				"or _ at its end, those of two servers could be the same: give the server another name, "+
+				"or a prefix here, such as {prefix: %s_}", where, key.Value, strings.Trim(strings.ReplaceAll(m.Name, "__", "_"), "_"))
 		case len(m.Name)+len("__") > maxPrefix:
 			return c.at(key, "%s.%s: names of tools begin with the name of the server and __, which are over %d "+
 				"characters: give the server a shorter name, or a prefix here, such as {prefix: %s_}", where, key.Value,
@@ -322,13 +377,13 @@ func (c *Config) readRule(m *Member, rule *ast.MappingValueNode, where string) (
 	where += "." + key.Value
 	switch key.Value {
 	case "include":
-		m.Include, err = c.globsAt(node, where, func(g []string) selection.Spec { return selection.Spec{Include: g} })
+		m.Include, err = c.globsAt(node, where, selection.Tools)
 	case "exclude":
-		m.Exclude, err = c.globsAt(node, where, func(g []string) selection.Spec { return selection.Spec{Exclude: g} })
+		m.Exclude, err = c.globsAt(node, where, selection.Tools)
 	case "prompts":
-		m.Prompts, err = c.globsAt(node, where, func(g []string) selection.Spec { return selection.Spec{Prompts: g} })
+		m.Prompts, err = c.globsAt(node, where, selection.Prompts)
 	case "resources":
-		m.Resources, err = c.globsAt(node, where, func(g []string) selection.Spec { return selection.Spec{Resources: g} })
+		m.Resources, err = c.globsAt(node, where, selection.Resources)
 	case "only":
 		var word string
 		word, err = c.textAt(node, where)
@@ -367,7 +422,8 @@ func (c *Config) readRename(node ast.Node, where string) (map[string]string, err
 		own, place := entry.Key.GetToken().Value, entry.Value.GetToken()
 		name := rename[own]
 		if !newNameOfTool.MatchString(name) {
-			return nil, c.at(place, "%s.%s: want a name of up to 64 letters, digits, _ and -, but got %q", where, own, name)
+			return nil, c.at(place, "%s.%s: want a name of up to 64 letters, digits, _ and -, but got %q", where, own,
+				name)
 		}
 		if other, isTaken := before[name]; isTaken {
 			return nil, c.at(place, "%s.%s: %s gets the same name: want another one", where, own, other)
@@ -392,8 +448,8 @@ func (c *Config) checkExcluded(m Member, rule *ast.MappingValueNode, where strin
 	return nil
 }
 
-// globsAt returns a list of globs, which is not nil. specOf makes them a rule, to be checked.
-func (c *Config) globsAt(node ast.Node, where string, specOf func(globs []string) selection.Spec) ([]string, error) {
+// globsAt returns a list of globs over names of a kind. It is not nil.
+func (c *Config) globsAt(node ast.Node, where string, kind selection.Kind) ([]string, error) {
 	nodes := []ast.Node{node}
 	if list, isList := node.(*ast.SequenceNode); isList {
 		nodes = list.Values
@@ -404,7 +460,11 @@ func (c *Config) globsAt(node ast.Node, where string, specOf func(globs []string
 		if err != nil {
 			return nil, err
 		}
-		if _, err := selection.Compile(specOf([]string{glob})); err != nil {
+		rule := map[selection.Kind]selection.Spec{
+			selection.Tools: {Include: []string{glob}}, selection.Prompts: {Prompts: []string{glob}},
+			selection.Resources: {Resources: []string{glob}},
+		}[kind]
+		if _, err := selection.Compile(rule); err != nil {
 			_, why, _ := strings.Cut(err.Error(), ": ") // after the key
 			return nil, c.at(one.GetToken(), "%s: %s", where, why)
 		}

@@ -56,13 +56,13 @@ small /small/mcp view 2m0s per-connection -1 [X-User] true
 }
 
 // A view is part of the file of a client, too, with the names that this gives to servers. Elsewhere such a key of a
-// client is its own.
+// client is its own, and there is the view of all.
 func TestViewsInFilesOfClients(t *testing.T) {
 	const servers = `"A b": {"command": "x"}, "c": {"url": "https://c"}`
 	for content, want := range map[string]string{
 		`{"mcpServers": {` + servers + `}, "views": {"v": {"servers": {"A b": {}, "c": {"exclude": ["x"]}}}}}`: "v/mcp",
-		`{"mcpServers": {` + servers + `}, "views": ["mine"]}`:                                                 "",
-		`{"context_servers": {` + servers + `}, "views": {"x": 1}}`:                                            "",
+		`{"mcpServers": {` + servers + `}, "views": ["mine"]}`:                                                 "mcp",
+		`{"context_servers": {` + servers + `}, "views": {"x": 1}}`:                                            "mcp",
 	} {
 		c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "mcp.json", content))
 		var got []string
@@ -157,5 +157,72 @@ func TestChangedViewsAreNamed(t *testing.T) {
 	ssetest.Want(t, "the changes", strings.Join(before.Changes(after), ", "), "v.idle-timeout, new: x, v.servers, gone: w")
 	if before.Hash() == after.Hash() || before.Hash() == load("views: {v: {servers: {github: {prefix: \"\"}}}, w: {servers: {brave: {}}}}\n").Hash() {
 		t.Error("other views have the same hash")
+	}
+}
+
+// Several servers that nobody else can reach are one view at the path of a single server, unless the file says
+// something about views.
+func TestViewOfAll(t *testing.T) {
+	const two = "servers: {a: {}, b: {}}\n"
+	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
+	for _, tc := range []struct {
+		content string
+		args    []string
+		want    string // the path; empty: there is no view
+	}{
+		{two, nil, "/mcp"},
+		{two, []string{"--addr", "localhost:0", "--prefix", "/p", "--admin-addr", "127.0.0.1:0"}, "/p/mcp"},
+		{two, []string{"check"}, "/mcp"},
+		{two, []string{"connect", "cursor"}, "/mcp"},
+		{"servers: {a: {}}\n", nil, ""},
+		{"warm: 0\n", nil, ""},
+		{two + "views: {}\n", nil, ""},
+		{two + "views: {v: {servers: {a: {}}}}\n", nil, "/v/mcp"},
+		{two, []string{"--addr", ":8080", "--insecure"}, ""},
+		{two, []string{"--auth-tokens-file", tokens}, ""},
+		{two + "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\n", nil, ""},
+		{two, []string{"--shared", "x"}, ""},
+		{two, []string{"stdio", "--connect", "http://127.0.0.1:8080/a/mcp"}, ""},
+		{"servers: {a: {}, mcp: {}}\n", nil, ""},
+		{"servers: {a: {}, login: {}}\n", nil, ""},
+		{"servers: {a: {}, mcp: {}}\n", []string{"stdio"}, "/mcp"}, // no path is served there
+		{two + "auth-tokens-file: " + tokens + "\n", []string{"stdio"}, "/mcp"},
+	} {
+		args := append(tc.args, "-c", clitest.WriteFile(t, "gw.yaml", tc.content))
+		c := mustLoad(t, clitest.State(t), args...)
+		got := ""
+		for _, v := range c.Views {
+			got += c.PathOf(v.Server)
+			if tc.want != "/v/mcp" && (!v.IsOfAll() || len(v.Members) != 2 || v.Name != "mcp") {
+				t.Errorf("%q: got the view %+v", args, v)
+			}
+		}
+		ssetest.Want(t, fmt.Sprintf("%s %q", tc.content, args), got, tc.want)
+	}
+	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", "servers: {a__b_: {}, "+strings.Repeat("l", 50)+": {}, c: {}}\n"))
+	if err := c.Views[0].tryToCompose(); err != nil {
+		t.Errorf("names of servers that tools cannot have: %v", err)
+	}
+	ssetest.Want(t, "a prefix in the place of such a name", *c.Views[0].Members[0].Prefix, "a_b__")
+	c.DropViewOfAll()
+	ssetest.Want(t, "views", len(c.Views), 0)
+	wantRefusal(t, nil, ": stdio serves one server or view, and the file has 2 servers and 0 views: want one view", "stdio", "-c",
+		clitest.WriteFile(t, "gw.yaml", two+"views: {}\n"))
+}
+
+// A file that is made has a view of its servers, if there are several, under a name that none of them has.
+func TestFileThatIsMadeHasAView(t *testing.T) {
+	made := FileOf([]Entry{{Name: "all", Command: []string{"x"}}, {Name: "a__b", Command: []string{"y"}}}, Making{})
+	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", string(made.Data)))
+	if len(c.Views) != 1 || c.Views[0].Name != "all-2" || c.Views[0].Members[0].Prefix != nil || *c.Views[0].Members[1].Prefix != "a_b__" {
+		t.Errorf("got %s", made.Data)
+	}
+	if one := FileOf([]Entry{{Name: "a", Command: []string{"x"}}}, Making{}); strings.Contains(string(one.Data), "views") {
+		t.Errorf("of one server: got %s", one.Data)
+	}
+	// Its views are names of stdio --connect, too.
+	c = mustLoad(t, clitest.State(t), "stdio", "--connect", "http://127.0.0.1:8080/all-2/mcp", "-c", clitest.WriteFile(t, "gw.yaml", string(made.Data)))
+	if c.ViewOfStdio() != nil {
+		t.Error("the shared sse-server has the view")
 	}
 }

@@ -74,7 +74,7 @@ var inBanner = []string{"claude-code", "cursor", "trae", "vs-code"}
 
 // tellOfClients shows what to paste: for the first server alone where a command just tries it.
 func tellOfClients(w io.Writer, base string, c *config.Config) {
-	servers := serversOf(c, base)
+	servers := serversOf(c, base, c.Pasted())
 	first := servers[:1]
 	if c.Pasted()[0].Kind() == config.OfDemo {
 		first[0].Call = `"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // bannerAt returns the banner of a configuration at an address.
@@ -79,7 +80,7 @@ func TestReadmeShowsTheBanner(t *testing.T) {
 
 func TestBannerOfServers(t *testing.T) {
 	text := bannerAt(t, "http://localhost:1", "-c", clitest.WriteFile(t, "gw.yaml",
-		"servers:\n  everything: {command: [npx, -y, x]}\n  a: {url: \"https://a/mcp?k=${KEY}\"}\n  d: {}\n"))
+		"views: {}\nservers:\n  everything: {command: [npx, -y, x]}\n  a: {url: \"https://a/mcp?k=${KEY}\"}\n  d: {}\n"))
 	for _, want := range []string{
 		"sse-server serves 3 servers at\n\n",
 		"    http://localhost:1/everything/mcp\n    http://localhost:1/a/mcp\n    http://localhost:1/d/mcp\n\nOpen http://localhost:1/ in a browser to try them.\n\n",
@@ -93,6 +94,20 @@ func TestBannerOfServers(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
+	}
+}
+
+// A view comes before the servers, with what it has. Clients get the views, and the servers that no view has.
+func TestBannerOfViews(t *testing.T) {
+	const servers = "servers: {a: {}, b: {}, c: {}, d: {}, e: {}, f: {}, g: {}}\n"
+	for views, want := range map[string][]string{
+		"": {"sse-server serves 7 servers at\n\n    http://localhost:1/mcp   all of them\n    http://localhost:1/a/mcp\n",
+			"\ncurl http://localhost:1/mcp ", `{"mcpServers":{"mcp":{"url":"http://localhost:1/mcp"}}}`},
+		"views: {one: {servers: {b: {}}}, most: {servers: {a: {}, b: {}, c: {}, d: {}, e: {}, f: {}}}}\n": {
+			"    http://localhost:1/one/mcp    b\n    http://localhost:1/most/mcp   a, b, c, d, e and 1 more\n    http://localhost:1/a/mcp\n",
+			`{"mcpServers":{"one":{"url":"http://localhost:1/one/mcp"},"most":{"url":"http://localhost:1/most/mcp"},"g":{"url":"http://localhost:1/g/mcp"}}}`},
+	} {
+		ssetest.WantText(t, views, bannerAt(t, "http://localhost:1", "-c", clitest.WriteFile(t, "gw.yaml", servers+views)), want...)
 	}
 }
 

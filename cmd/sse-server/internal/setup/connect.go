@@ -174,7 +174,7 @@ func (cmd *Command) writeEntries(
 	return exit.OK
 }
 
-// clientServers returns the servers of c as clients are told of them.
+// clientServers returns the servers and views of c that the arguments choose, as clients are told of them.
 func clientServers(c *config.Config) (servers []clients.Server, err error) {
 	if c.URL != "" && len(c.Servers) == 0 { // of a gateway that runs
 		return []clients.Server{{Name: remoteName(c), URL: c.Remote().Place(),
@@ -184,7 +184,13 @@ func clientServers(c *config.Config) (servers []clients.Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return serversOf(c, base), nil
+	switch {
+	case c.ConnectClient.Server != "": // which is chosen of all
+		return serversOf(c, base, c.Endpoints()), nil
+	case c.ConnectClient.Replace: // each takes over the client's own entry
+		return serversOf(c, base, c.Each()), nil
+	}
+	return serversOf(c, base, c.Pasted()), nil
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

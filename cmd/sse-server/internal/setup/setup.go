@@ -21,10 +21,10 @@ type Command struct {
 // home returns the home directory, "" if there is none.
 func (cmd *Command) home() string { return config.HomeOf(cmd.LookupEnv) }
 
-// serversOf returns the views of c, and the servers that no view has, as clients are told of them, below a URL.
-func serversOf(c *config.Config, base string) (servers []clients.Server) {
+// serversOf returns these servers and views of c as clients are told of them, below a URL.
+func serversOf(c *config.Config, base string, which []*config.Server) (servers []clients.Server) {
 	program := ourselves(os.Executable())
-	for _, s := range c.Pasted() {
+	for _, s := range which {
 		isSSE := !slices.Contains(s.Transports, gateway.TransportStreamable.String())
 		servers = append(servers, clients.Server{
 			Name: c.Title(s), URL: base + c.PathOf(s), SSE: isSSE, NeedsSession: isSSE || !s.AutoInitialize,

@@ -270,8 +270,9 @@ func TestConnectAClient(t *testing.T) {
 	t.Chdir(t.TempDir())
 	env := map[string]string{"HOME": home}
 	file := filepath.Join(home, "mcp.json")
-	several := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}}\n")
-	more := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}, web: {}}\n")
+	several := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}}\nviews: {}\n")
+	more := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}, web: {}}\nviews: {}\n")
+	together := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {}, files: {}, web: {}}\n")
 	for _, test := range []struct {
 		args     []string
 		code     int
@@ -284,6 +285,8 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "cursor", "--file", file}, exit.OK, "Already in " + file + ": demo.\n", ""},
 		{[]string{"connect", "cursor", "--file", file, "-c", several}, exit.OK, "Added docs, files to " + file + ". Restart Cursor.\n", ""},
 		{[]string{"connect", "cursor", "--file", file, "-c", more}, exit.OK, "Already in " + file + ": docs, files.\nAdded web to " + file + ". Restart Cursor.\n", ""},
+		{[]string{"connect", "cursor", "--file", file, "-c", together}, exit.OK, "Added mcp to " + file + ". Restart Cursor.\n", ""},
+		{[]string{"connect", "cursor", "--file", file, "--replace", "-c", together}, exit.OK, "Already in " + file + ": docs, files, web.\n", ""},
 		{[]string{"connect", "continue", "--write"}, exit.OK, "Added demo to " + filepath.Join(home, ".continue", "config.yaml") + ". Restart Continue.\n", ""},
 		{[]string{"connect", "continue"}, exit.OK, "mcpServers:\n  - name: \"demo\"\n", "--write adds it to " + filepath.Join(home, ".continue", "config.yaml")},
 		{[]string{"init"}, exit.Failure, "", "no client of this user or folder has a server that can be served"}, // YAML is not read
@@ -336,7 +339,7 @@ func TestConnectChoosesAServer(t *testing.T) {
 	}
 	p := runWith(t, map[string]string{"HOME": t.TempDir()}, "connect", "cursor", "web", "-c", several)
 	p.wantExit(exit.Config)
-	if !strings.Contains(p.log.String(), `there is no server "web": want one of docs, files`) {
+	if !strings.Contains(p.log.String(), `there is no server "web": want one of mcp, docs, files`) {
 		t.Errorf("got %s", p.log.String())
 	}
 }
