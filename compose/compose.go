@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -124,27 +125,41 @@ func (v *View) forget(s *session) {
 	v.known.forget(s)
 }
 
-// Ready returns nil if a member is ready, by the Ready of its Upstream; else why the last one is not. A member whose
-// Upstream has none counts as ready.
+// Ready returns nil if a member is ready, by the Ready of its Upstream; else why none is. A member whose Upstream has
+// none counts as ready. All are asked at once, and the first that is ready decides.
 func (v *View) Ready(ctx context.Context) error {
 	v.mu.Lock()
 	members := v.setup.members
 	v.mu.Unlock()
-	var why error
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	results := make(chan error, len(members))
 	for _, m := range members {
-		r, ok := m.Upstream.(interface {
-			Ready(ctx context.Context) error
-		})
-		if !ok {
-			return nil
-		}
-		err := r.Ready(ctx)
+		go func() { results <- m.ready(ctx) }() // ends with ctx, at the latest
+	}
+	var why []error
+	for range members {
+		err := <-results
 		if err == nil {
 			return nil
 		}
-		why = errors.Join(why, err)
+		why = append(why, err)
 	}
-	return why
+	return errors.Join(why...)
+}
+
+// ready returns nil if the member is ready.
+func (m *member) ready(ctx context.Context) error {
+	up, ok := m.Upstream.(interface {
+		Ready(ctx context.Context) error
+	})
+	if !ok {
+		return nil
+	}
+	if err := up.Ready(ctx); err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return nil
 }
 
 // Origin says where a tool comes from.

@@ -1,6 +1,7 @@
 package compose_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -135,5 +136,50 @@ func TestMembersReport(t *testing.T) {
 		replace(t, v, members("good", newFake("x")))
 		time.Sleep(time.Second)
 		ssetest.Want(t, "other members", report(), "{good listed  1}")
+	})
+}
+
+// A session that has not initialized opens the members of now. Clients get a member that they may use, and lose one that
+// they may not.
+func TestReplaceBeforeInitializeAndOfAccess(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := newFake("t"), newFake("t")
+		v := newView(t, members("a", a))
+		c := dial(t, v)
+		replace(t, v, members("b", b, "a", a))
+		ssetest.Want(t, "dials", a.dialled()+b.dialled(), 0)
+		c.request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+		c.take()
+		c.request(2, "tools/list", "{}")
+		c.want("the list", tools(2, "b__t", "a__t"))
+		for _, mayUse := range []bool{false, true} {
+			of := members("b", b, "a", a)
+			of[1].Allow = func(context.Context) bool { return mayUse }
+			replace(t, v, of)
+			time.Sleep(time.Second)
+			c.want("told", `{"method":"notifications/tools/list_changed"}`)
+			ssetest.Want(t, "the connection is closed", a.conn().isClosed(), !mayUse)
+		}
+		ssetest.Must(t, c.conn.Close())
+		replace(t, v, members("b", b)) // nobody is there
+	})
+}
+
+// A member that fails is not tried any more when it has left, and nothing of that is known of another one of its name.
+func TestReplaceOfAMemberThatFails(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		dead, well := newFake("x"), newFake("x")
+		dead.refuse = errors.New("it is dead")
+		v := newView(t, members("m", dead, "n", newFake("y")))
+		c := open(t, v)
+		c.request(2, "tools/list", "{}")
+		c.take()
+		tries := dead.dialled()
+		replace(t, v, members("m", well, "n", newFake("y")))
+		time.Sleep(time.Hour)
+		c.want("told", `{"method":"notifications/tools/list_changed"}`)
+		c.request(3, "tools/list", "{}")
+		c.want("the list", tools(3, "m__x", "n__y"))
+		ssetest.Want(t, "tries of the one that has left", dead.dialled(), tries)
 	})
 }
