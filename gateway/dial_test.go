@@ -141,7 +141,9 @@ func TestDialCarriesAllKindsOfMessages(t *testing.T) {
 		}
 		return false
 	}}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+	// The client's own initialize comes first: a synthetic one declares no roots, so a second session would follow.
+	ownFirst := gateway.Settings{AnnounceDelay: time.Second}
+	inFakeTime(t, u, ownFirst, func(t *testing.T, g *gateway.Gateway) {
 		l := dialLocal(t, g, nil)
 		l.send(initialize("0", "2025-11-25", `{"roots":{}}`), initialized)
 		l.want("0 " + serverResult)
