@@ -1,0 +1,402 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// viewWorld is a gateway in front of a view, whose members a, b, c and so on are gateways in front of test servers.
+type viewWorld struct {
+	t       *testing.T
+	front   *gateway.Gateway
+	view    *compose.View
+	members []compose.Member
+	ups     []*server
+}
+
+// withView runs a test in fake time with a view of those servers. The gateways of all members have the options, and so
+// has the one in front, but without Remember.
+func withView(t *testing.T, opts gateway.Settings, ups []*server, test func(t *testing.T, w *viewWorld)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		opts.AnnounceDelay = 100 * time.Millisecond
+		w := &viewWorld{t: t, ups: ups}
+		inFront := opts
+		inFront.Remember = nil
+		for i, up := range ups {
+			opts.Name = string(rune('a' + i))
+			g, err := gateway.NewWith(up, opts)
+			must(t, err)
+			w.members = append(w.members, compose.Member{Name: opts.Name, Upstream: g})
+		}
+		var err error
+		w.view, err = compose.New(w.members, compose.Options{Name: "team"})
+		must(t, err)
+		inFront.Name = "team"
+		w.front, err = gateway.NewWith(w.view, inFront)
+		must(t, err)
+		defer w.end()
+		test(t, w)
+	})
+}
+
+// end shuts down the gateway in front, and then those of the members. Nothing may be left.
+func (w *viewWorld) end() {
+	for _, c := range w.front.Registry().All() {
+		c.Close("test over")
+	}
+	err := <-shutdown(w.front, time.Minute)
+	held := metric(w.t, w.front, "mcp_sse_held_bytes")
+	for i := range w.members {
+		g := w.member(i)
+		equal(w.t, "connections of the member "+w.members[i].Name, g.Connections(), 0)
+		err = errors.Join(err, <-shutdown(g, time.Minute))
+		held += metric(w.t, g, "mcp_sse_held_bytes")
+		equal(w.t, "sessions that are left", w.ups[i].open(), 0)
+	}
+	equal(w.t, "error", err, nil)
+	equal(w.t, "bytes are held after the end", held, 0)
+}
+
+// member returns the gateway of a member.
+func (w *viewWorld) member(i int) *gateway.Gateway { return w.members[i].Upstream.(*gateway.Gateway) }
+
+// learned has the memory of each member know its server.
+func (w *viewWorld) learned() {
+	w.t.Helper()
+	for i, up := range w.ups {
+		learned(w.t, w.member(i), up)
+	}
+}
+
+// wantStarts expects that each server has been started so often.
+func (w *viewWorld) wantStarts(when string, want ...int) {
+	w.t.Helper()
+	synctest.Wait()
+	var got []int
+	for _, up := range w.ups {
+		got = append(got, up.starts())
+	}
+	equal(w.t, "starts "+when, got, want)
+}
+
+// open opens a connection of a client that initializes itself.
+func (w *viewWorld) open(capabilities string) *peer {
+	w.t.Helper()
+	p := connect(w.t, w.front, plain)
+	p.post(initialize("0", "2025-11-25", capabilities), initialized)
+	p.want(`0 {"capabilities":*`)
+	return p
+}
+
+// withTools is a server with those tools. It answers a call with the number of the session and the tool's name.
+func withTools(names ...string) *server {
+	listed := lists(map[string]string{"tools/list": toolList(names...)})
+	const declared = `{"tools":{"listChanged":true}}`
+	return &server{capabilities: declared, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method != "tools/call" {
+			return listed(s, m)
+		}
+		name, _ := m.Param("name").Text()
+		s.say(string(jsonrpc.NewResult(m.ID, []byte(called(s.n, name)))))
+		return true
+	}}
+}
+
+// called is the result of a call of a tool of withTools.
+func called(session int, tool string) string {
+	return fmt.Sprintf(`{"session":%d,"tool":%q}`, session, tool)
+}
+
+// toolList is the result of a list of tools.
+func toolList(names ...string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = fmt.Sprintf(`{"name":%q}`, name)
+	}
+	return `{"tools":[` + strings.Join(all, ",") + `]}`
+}
+
+// call is a request to call a tool.
+func call(id, tool string) string { return asking(id, "tools/call", `{"name":"`+tool+`"}`) }
+
+const toolsChanged = "notifications/tools/list_changed"
+
+// Clients of each transport list the tools of all members from memory. The server of a member starts with the first
+// call of one of its tools.
+func TestViewOnEachTransport(t *testing.T) {
+	type client func(id, method, tool string) (answer string)
+	for name, ask := range map[string]func(t *testing.T, c *http.Client) client{
+		"sse": func(t *testing.T, c *http.Client) client {
+			stream := ssetest.Open(t, c, "http://localhost/sse", nil)
+			t.Cleanup(stream.Close)
+			exchange := func(id, msg string) string {
+				e, err := stream.Call(msg, id)
+				must(t, err)
+				return e.Data
+			}
+			exchange("0", initialize("0", "2025-11-25", `{"roots":{}}`))
+			return func(id, method, tool string) string {
+				return exchange(id, asking(id, method, `{"name":"`+tool+`"}`))
+			}
+		},
+		"streamable": func(t *testing.T, c *http.Client) client {
+			_, header := postTo(t, c, initialize("0", "2025-11-25", `{"roots":{}}`))
+			session := []string{"Mcp-Session-Id", header.Get("Mcp-Session-Id")}
+			return func(id, method, tool string) string {
+				body, _ := postTo(t, c, asking(id, method, `{"name":"`+tool+`"}`), session...)
+				return body
+			}
+		},
+		"2026-07-28": func(t *testing.T, c *http.Client) client {
+			const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+				`"io.modelcontextprotocol/clientInfo":{"name":"peer","version":"0"},` +
+				`"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
+			return func(id, method, tool string) string {
+				body, _ := postTo(t, c, asking(id, method, `{"name":"`+tool+`",`+meta+`}`),
+					"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", tool)
+				return body
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ups := []*server{withTools("read", "write"), withTools("search")}
+			withView(t, remembering(), ups, func(t *testing.T, w *viewWorld) {
+				w.learned()
+				srv := pipetest.Serve(w.front, nil, nil)
+				defer srv.Stop()
+				send := ask(t, srv.Client)
+				wantText(t, "the list", send("1", "tools/list", ""),
+					strings.Trim(toolList("a__read", "a__write", "b__search"), "{}"))
+				time.Sleep(5 * time.Second)
+				w.wantStarts("for lists", 1, 1)
+				wantText(t, "a call of the first member", send("2", "tools/call", "a__write"), `"session":2,"tool":"write"`)
+				w.wantStarts("after a call", 2, 1)
+				wantText(t, "a call of the second member", send("3", "tools/call", "b__search"), `"session":2,"tool":"search"`)
+				w.wantStarts("after two calls", 2, 2)
+				wantText(t, "a call of an unknown tool", send("4", "tools/call", "c__read"), "-32602", `unknown tool`)
+			})
+		})
+	}
+}
+
+// postTo posts a message, and returns the answer with its header.
+func postTo(t *testing.T, c *http.Client, body string, header ...string) (string, http.Header) {
+	t.Helper()
+	res, err := c.Do(ssetest.Request(t.Context(), http.MethodPost, "http://localhost/mcp", body, header...))
+	must(t, err)
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	must(t, err)
+	return string(answer), res.Header
+}
+
+// A member that boots for 8 s, and one that is dead, cost their own tools alone: the first list waits for 5 s, and no
+// other one waits. Clients are told when such a member has its tools.
+func TestMembersThatBootOrAreDead(t *testing.T) {
+	booting, dead := withTools("y"), withTools("z")
+	booting.dial = slow(8 * time.Second)
+	var isRepaired atomic.Bool
+	dead.dial = func(context.Context, int) error {
+		if isRepaired.Load() {
+			return nil
+		}
+		return errNoServer
+	}
+	withView(t, gateway.Settings{}, []*server{withTools("x"), booting, dead}, func(t *testing.T, w *viewWorld) {
+		first := w.open(`{"roots":{}}`)
+		first.post(request("1", "tools/list"), call("2", "a__x"), call("3", "c__z"))
+		wantSorted(first, "2 "+called(1, "x"), "3 member_unavailable retryable=true")
+		time.Sleep(5 * time.Second)
+		first.want("1 " + toolList("a__x"))
+		second := w.open(`{"roots":{}}`)
+		second.post(request("1", "tools/list"))
+		second.want("1 " + toolList("a__x"))
+		second.post(call("2", "b__y"))
+		time.Sleep(4 * time.Second) // its boot for the first client ends
+		first.want(toolsChanged)
+		first.post(request("4", "tools/list"), call("5", "b__y"))
+		first.want("4 "+toolList("a__x", "b__y"), "5 "+called(1, "y"))
+		time.Sleep(6 * time.Second) // that for the second one
+		wantSorted(second, "2 member_unavailable retryable=true", toolsChanged)
+
+		isRepaired.Store(true)
+		time.Sleep(5 * time.Minute)
+		for _, p := range []*peer{first, second} {
+			p.want(toolsChanged)
+			p.post(request("6", "tools/list"), call("7", "c__z"))
+			time.Sleep(time.Second)
+			p.want("6 "+toolList("a__x", "b__y", "c__z"), "7 {*")
+		}
+	})
+}
+
+// A member whose session is lost keeps its tools, and its next call has a new session. Nothing of that reaches another
+// member.
+func TestLossOfAMember(t *testing.T) {
+	withView(t, gateway.Settings{}, []*server{withTools("x"), withTools("y")}, func(t *testing.T, w *viewWorld) {
+		p := w.open(`{}`)
+		time.Sleep(time.Second)
+		p.post(call("1", "a__x"), call("2", "b__y"))
+		wantSorted(p, "1 "+called(1, "x"), "2 "+called(1, "y"))
+		w.ups[1].session(t, 1).die()
+		time.Sleep(time.Minute)
+		p.take()
+		p.post(request("3", "tools/list"), call("4", "a__x"), call("5", "b__y"))
+		wantSorted(p, "3 "+toolList("a__x", "b__y"), "4 "+called(1, "x"), "5 "+called(2, "y"))
+	})
+}
+
+// questioner is a server whose tool asks the client twice, and another one that reports progress until it is cancelled.
+func questioner() *server {
+	u := withTools("ask", "work")
+	standard := u.handle
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		tool, _ := m.Param("name").Text()
+		switch {
+		case tool == "ask":
+			s.say(asking(`"q"`, "elicitation/create", `{"message":"Sure?","requestedSchema":{}}`))
+			s.say(asking(`7`, "sampling/createMessage", `{"messages":[]}`))
+		case tool == "work":
+			s.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`,
+				m.Token.Value))
+		default:
+			return standard(s, m)
+		}
+		return true
+	}
+	return u
+}
+
+// Questions of two members that use the same ids reach the client under ids of their own, and each answer goes to the
+// member that has asked. Progress has the client's token. A cancellation reaches the member that has the request.
+func TestMessagesBothWaysThroughAView(t *testing.T) {
+	withView(t, gateway.Settings{}, []*server{questioner(), questioner()}, func(t *testing.T, w *viewWorld) {
+		p := w.open(`{"elicitation":{},"sampling":{}}`)
+		time.Sleep(time.Second)
+		for i, name := range []string{"a", "b"} {
+			p.post(call(fmt.Sprintf("1%d", i), name+"__ask"))
+			synctest.Wait()
+			p.mu.Lock()
+			wantText(t, "the question of "+name, string(p.got[0].Data), `"message":"`+name+`: Sure?"`)
+			p.mu.Unlock()
+			p.want("request elicitation/create", "request sampling/createMessage")
+		}
+		equal(t, "questions", len(p.ids), 4)
+		for i, id := range p.ids {
+			p.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"n":%d}}`, id, i))
+		}
+		synctest.Wait()
+		for i, up := range w.ups {
+			up.session(t, 1).wantSent(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":"q","result":{"n":%d}}`, 2*i),
+				fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"result":{"n":%d}}`, 2*i+1))
+		}
+
+		p.post(callWith(`"w"`, "b__work", `"progressToken":"mine"`))
+		synctest.Wait()
+		p.mu.Lock()
+		wantText(t, "progress", string(p.got[0].Data), `"progressToken":"mine"`)
+		p.mu.Unlock()
+		p.want("notifications/progress")
+		p.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"w"}}`)
+		synctest.Wait()
+		equal(t, "cancellations of the first member", w.ups[0].session(t, 1).count("notifications/cancelled"), 0)
+		asked := w.ups[1].session(t, 1)
+		equal(t, "the id of the cancellation", string(asked.message(t, "notifications/cancelled").RequestID.Value),
+			string(asked.lastCall(t).ID))
+		time.Sleep(2 * time.Minute)
+		for _, m := range p.take() {
+			if strings.HasPrefix(m, `"w"`) {
+				t.Errorf("the client got %s, an answer to a request that it has cancelled", m)
+			}
+		}
+	})
+}
+
+// lastCall returns the last call of a tool that the session got.
+func (s *serverSession) lastCall(t testing.TB) *jsonrpc.Message {
+	t.Helper()
+	all := s.messages()
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Method == "tools/call" {
+			return all[i]
+		}
+	}
+	t.Fatal("the session got no call")
+	return nil
+}
+
+// Other rules hold for open connections: for lists, and for calls. A call that is under way ends well. The rules of the
+// view, and those of the gateway of a member, can change.
+func TestReloadOfTheRulesOfAView(t *testing.T) {
+	busy := withTools("x", "y")
+	standard := busy.handle
+	busy.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if name, _ := m.Param("name").Text(); name == "y" {
+			time.AfterFunc(10*time.Second, func() { standard(s, m) })
+			return true
+		}
+		return standard(s, m)
+	}
+	withView(t, gateway.Settings{}, []*server{busy, withTools("z")}, func(t *testing.T, w *viewWorld) {
+		p := w.open(`{}`)
+		p.post(request("1", "tools/list"), call("2", "a__y"))
+		time.Sleep(time.Second)
+		p.want("1 " + toolList("a__x", "a__y", "b__z"))
+
+		w.members[0].Exclude = []string{"y"}
+		must(t, w.view.Replace(w.members, compose.Options{Name: "team"}))
+		time.Sleep(time.Second)
+		p.want(toolsChanged)
+		p.post(request("3", "tools/list"), call("4", "a__y"))
+		p.want("3 "+toolList("a__x", "b__z"), "4 error -32602")
+		time.Sleep(10 * time.Second)
+		p.want("2 " + called(1, "y"))
+
+		nothing := &compose.Selection{Include: []string{}}
+		must(t, w.member(1).Reconfigure(nil, gateway.Options{Name: "b", Select: nothing}))
+		time.Sleep(time.Second)
+		p.want(toolsChanged)
+		p.post(request("5", "tools/list"), call("6", "b__z"))
+		p.want("5 "+toolList("a__x"), "6 error -32602")
+
+		must(t, w.view.Replace(w.members[:1], compose.Options{Name: "team"}))
+		time.Sleep(time.Second)
+		p.want(toolsChanged) // names have no prefix any more
+		p.post(request("7", "tools/list"), call("8", "x"))
+		p.want("7 "+toolList("x"), "8 "+called(1, "x"))
+		equal(t, "connections of the member that has left", w.member(1).Connections(), 0)
+		w.wantStarts("after reloads", 1, 1)
+	})
+}
+
+// With its client, the connections to all members end.
+func TestNothingIsLeftOfAClientOfAView(t *testing.T) {
+	withView(t, gateway.Settings{}, []*server{withTools("x"), withTools("y")}, func(t *testing.T, w *viewWorld) {
+		for range 3 {
+			p := w.open(`{}`)
+			p.post(call("1", "b__y"))
+			time.Sleep(time.Second)
+			p.want("1 {*")
+			p.c.Close(connstate.ClosedClient)
+			time.Sleep(time.Second)
+			equal(t, "connections of members", w.member(0).Connections()+w.member(1).Connections(), 0)
+			equal(t, "sessions of members", w.ups[0].open()+w.ups[1].open(), 0)
+		}
+	})
+}
