@@ -273,7 +273,13 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	if n.memory != nil {
 		idle, age = max(0, o.Remember.ProcessIdle), o.Remember.For
 	}
+	var offers func(tool json.RawMessage) bool
+	if n.selection != nil {
+		rules := n.selection.Rules
+		offers = func(tool json.RawMessage) bool { return rules.Entry(selection.Tools, tool).Allowed() }
+	}
 	return handshake.SupplierOptions{
+		Offers: offers,
 		Memory: n.memory, ProcessIdle: idle, RememberFor: age, Locks: n.locks, AnyFolder: n.anyFolder,
 		Name: o.known(), Params: g.bridges.Params, Boots: boots || o.Boots,
 		Shared: o.Sessions == SessionsShared, Warm: o.Warm,

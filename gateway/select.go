@@ -25,9 +25,13 @@ func (n *serving) selectBy(was *serving) {
 	n.hints = &selection.Hints{}
 	if was != nil && sameServer(was.up, n.up) {
 		n.hints = was.hints
+		if len(was.selectionChanges(n)) == 0 { // what it has warned of, it does not warn of again
+			n.selection = was.selection
+			return
+		}
 	}
 	if rules, _ := compileSelection(n.opts.Select); rules != nil {
-		n.selection = &bridge.Selection{Rules: rules, Hints: n.hints}
+		n.selection = &bridge.Selection{Rules: rules, Hints: n.hints, Watch: selection.NewWatch(rules)}
 	}
 }
 

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -214,4 +215,24 @@ func TestReloadOfASelection(t *testing.T) {
 		ssetest.WantText(t, "a selection that cannot be read", g.Reconfigure(u, with), `Select: include: the glob "["`)
 		synctest.Wait()
 	})
+}
+
+// A rule that meets nothing of a list is usually a typing error: the log has it once, also over a reload.
+func TestRuleThatMeetsNothingIsInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	opts := gateway.Options{Select: &compose.Selection{Include: []string{"kep*", "keep"}}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	u := offering()
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		for range 2 {
+			p := connectReady(t, g)
+			p.deliver(request("1", "tools/list"))
+			equal(t, "warnings before the end of the list", strings.Count(log.String(), "rule meets nothing"), g.Connections()-1)
+			p.deliver(asking("2", "tools/list", `{"cursor":"2"}`))
+			p.take()
+			if g.Connections() == 1 {
+				must(t, g.Reconfigure(u, opts))
+			}
+		}
+	})
+	equal(t, "warnings", strings.Count(log.String(), `level=WARN msg="rule meets nothing" rule="include \"kep*\""`), 1)
 }

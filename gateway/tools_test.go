@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -42,15 +43,19 @@ func TestToolsThatClientsDrop(t *testing.T) {
 		size   string
 		warns  string // the limits that the warning names
 	}{
-		"few":                 {tool(40, 53, 200), "", `{"tools":40,"descriptionCharacters":8000,"longestName":53}`, ""},
-		"many":                {tool(41, 1, 0), "", `{"tools":41,"descriptionCharacters":0,"longestName":1}`, "Trae: 40 tools over all servers"},
-		"described at length": {tool(2, 1, 4001), "", `{"tools":2,"descriptionCharacters":8002,"longestName":1}`, "Trae: 8000 characters of descriptions over all servers"},
-		"with long names":     {tool(2, 54, 1), "", `{"tools":2,"descriptionCharacters":2,"longestName":54}`, `Cursor: names of 60 characters with \"played_\" in front; Trae: names of 60 `},
-		"of a short server":   {tool(2, 58, 1), "a", `{"tools":2,"descriptionCharacters":2,"longestName":58}`, ""},
+		"few":                      {tool(40, 53, 200), "", `{"tools":40,"descriptionCharacters":8000,"longestName":53}`, ""},
+		"many":                     {tool(41, 1, 0), "", `{"tools":41,"descriptionCharacters":0,"longestName":1}`, "Trae: 40 tools over all servers"},
+		"described at length":      {tool(2, 1, 4001), "", `{"tools":2,"descriptionCharacters":8002,"longestName":1}`, "Trae: 8000 characters of descriptions over all servers"},
+		"with long names":          {tool(2, 54, 1), "", `{"tools":2,"descriptionCharacters":2,"longestName":54}`, `Cursor: names of 60 characters with \"played_\" in front; Trae: names of 60 `},
+		"of which few are offered": {append(tool(41, 1, 0), `{"name":"offered"}`), "", `{"tools":1,"descriptionCharacters":0,"longestName":7}`, ""},
+		"of a short server":        {tool(2, 58, 1), "a", `{"tools":2,"descriptionCharacters":2,"longestName":58}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			opts := gateway.Options{Name: tc.server, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			if strings.Contains(name, "offered") {
+				opts.Select = &compose.Selection{Include: []string{"offered"}}
+			}
 			inFakeTime(t, listing(tc.tools), opts, func(t *testing.T, g *gateway.Gateway) {
 				for n := range 2 {
 					p := connect(t, g, plain)

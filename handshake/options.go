@@ -48,6 +48,8 @@ type SupplierOptions struct {
 	Boots bool
 	// Authenticates says that clients have principals.
 	Authenticates bool
+	// Offers reports whether clients see a tool of the server; nil: each. It can change.
+	Offers func(tool json.RawMessage) bool
 	// Session configures each session. Its Logger and Metrics, which the supplier
 	// uses too, must not be nil. The supplier sets Shared, Tools, Limited, and all
 	// functions On…. The times and bounds can change.

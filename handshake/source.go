@@ -198,6 +198,7 @@ func (s *source) Options() *SupplierOptions { return s.options.Load() }
 
 func (s *source) setOptions(opts SupplierOptions) {
 	opts.Session.Shared, opts.Session.Limited = opts.Shared, s.limited
+	s.tools.Offer(opts.Offers)
 	if !opts.Forwards {
 		opts.Session.Tools = s.tools
 	}

@@ -89,7 +89,7 @@ func newServerSeries(f *factory) *serverSeries {
 			"reason", ChildOK, ChildError, ChildSignal, ChildClosed),
 		remoteResponses: f.counters("mcp_sse_remote_responses_total", "HTTP responses of remote servers.",
 			"status", "2xx", "3xx", "4xx", "5xx", "none"),
-		tools: f.gauge("mcp_sse_tools", "Tools that the server last listed."),
+		tools: f.gauge("mcp_sse_tools", "Tools that the server last listed, as far as they are offered."),
 		toolDescriptions: f.gauge("mcp_sse_tool_description_characters",
 			"Characters of the descriptions of these tools."),
 		toolName: f.gauge("mcp_sse_tool_name_characters", "Characters of the longest name of these tools."),

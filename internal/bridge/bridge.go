@@ -109,7 +109,13 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 func (b *Bridge) passSelected(r *connstate.Request, s *Selection) {
 	m := r.Message
 	if _, _, isList := selection.ListOf(m.Method); isList {
-		r.Through(func(result json.RawMessage) json.RawMessage { return s.filter(m.Method, result) })
+		isFirst := m.Param("cursor").Value == nil
+		r.Through(func(result json.RawMessage) json.RawMessage {
+			for _, rule := range s.Watch.Page(m.Method, isFirst, result) {
+				b.opts.Logger.Warn("rule meets nothing", "rule", rule)
+			}
+			return s.filter(m.Method, result)
+		})
 	}
 	e, certain := s.refusal(m)
 	switch {

@@ -17,6 +17,7 @@ import (
 type Selection struct {
 	Rules *selection.Rules
 	Hints *selection.Hints // of the tools that the server has listed to any client; Rules may need them
+	Watch *selection.Watch // finds the Rules that meet nothing
 
 	narrow *selection.Narrowing // of one client; nil: none
 }
@@ -28,7 +29,7 @@ func (s *Selection) narrowed(by *selection.Narrowing) *Selection {
 	}
 	narrowed := Selection{narrow: by}
 	if s != nil {
-		narrowed.Rules, narrowed.Hints = s.Rules, s.Hints
+		narrowed.Rules, narrowed.Hints, narrowed.Watch = s.Rules, s.Hints, s.Watch
 	}
 	return &narrowed
 }

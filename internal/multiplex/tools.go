@@ -22,11 +22,19 @@ const (
 // without changing anything, as the last tools/list annotated them, and how long that list
 // is. It is safe for concurrent use.
 type Tools struct {
-	mu    sync.Mutex // guards what follows
-	safe  map[string]bool
-	bytes int       // of the names of safe tools
-	pages ToolList  // that have come of a list
-	list  *ToolList // the last complete one
+	mu     sync.Mutex // guards what follows
+	offers func(tool json.RawMessage) bool
+	safe   map[string]bool
+	bytes  int       // of the names of safe tools
+	pages  ToolList  // that have come of a list
+	list   *ToolList // the last complete one
+}
+
+// Offer has only those tools of later lists counted that offers reports; nil: all.
+func (t *Tools) Offer(offers func(tool json.RawMessage) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offers = offers
 }
 
 // Safe reports whether a request may be repeated: it only reads, or it calls a tool
@@ -49,7 +57,9 @@ func (t *Tools) Safe(m *jsonrpc.Message) bool {
 // Learn records the pages of a list of tools that the gateway has read to its end, in their order,
 // and returns its size.
 func (t *Tools) Learn(pages []json.RawMessage) *ToolList {
-	read := &Tools{} // the pages that a client is reading are counted apart
+	t.mu.Lock()
+	read := &Tools{offers: t.offers} // the pages that a client is reading are counted apart
+	t.mu.Unlock()
 	var list *ToolList
 	for i, page := range pages {
 		list = read.learnPage(i == 0, page)
@@ -70,7 +80,9 @@ func (t *Tools) learnPage(first bool, result json.RawMessage) *ToolList {
 	}
 	list, _ := rawjson.Member(result, "tools")
 	rawjson.Each(list, func(tool json.RawMessage) {
-		t.pages.add(tool)
+		if t.offers == nil || t.offers(tool) {
+			t.pages.add(tool)
+		}
 		name, ok := rawjson.MemberText(tool, "name")
 		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
 		case !ok:
@@ -106,7 +118,7 @@ func ReadOnly(method string) bool {
 	return false
 }
 
-// ToolList is the size of a server's list of tools, as far as clients have limits for it.
+// ToolList is the size of a server's list of tools, without those that are not offered, as far as clients have limits for it.
 type ToolList struct {
 	Tools                 int `json:"tools"`
 	DescriptionCharacters int `json:"descriptionCharacters"`

@@ -216,6 +216,31 @@ func TestUnmetRules(t *testing.T) {
 	}
 }
 
+// The rules that meet nothing are known once a list is complete, and are said once. Resources and templates have a rule
+// together.
+func TestWatch(t *testing.T) {
+	w := selection.NewWatch(compile(t, selection.Spec{Include: []string{"a", "b", "c"}, Resources: []string{"x:*", "y:*", "z:*"}}))
+	for _, c := range []struct {
+		method string
+		first  bool
+		result string
+		want   string
+	}{
+		{mcp.MethodListTools, false, `{"tools":[]}`, `[]`}, // the end of a list that was begun before
+		{mcp.MethodListTools, true, `{"tools":[{"name":"a"}],"nextCursor":"2"}`, `[]`},
+		{mcp.MethodListTools, false, `{"tools":[{"name":"b"}]}`, `[include "c"]`},
+		{mcp.MethodListTools, true, `{"tools":[]}`, `[]`}, // it was said
+		{mcp.MethodListResources, true, `{"resources":[{"uri":"x:1"}]}`, `[]`},
+		{mcp.MethodListTemplates, true, `{"resourceTemplates":[{"uriTemplate":"y:{a}"}]}`, `[resources "z:*"]`},
+		{mcp.MethodListPrompts, true, `{"prompts":[]}`, `[]`},
+		{mcp.MethodCallTool, true, `{"tools":[]}`, `[]`},
+	} {
+		ssetest.Want(t, c.method+" "+c.result, fmt.Sprint(w.Page(c.method, c.first, json.RawMessage(c.result))), c.want)
+	}
+	var none *selection.Watch
+	ssetest.Want(t, "without rules", len(none.Page(mcp.MethodListTools, true, json.RawMessage(`{"tools":[]}`))), 0)
+}
+
 // A glob means the same as the regular expression that is made of it, however they are composed.
 func FuzzGlob(f *testing.F) {
 	for _, seed := range [][2]string{{"a*b*c", "abcbc"}, {"?ü*", "aü"}, {"*a*a*a*b", "aaaaaaaaaaaaaaaa"}, {"**?", "x"}, {".*", ".a"}} {
