@@ -97,7 +97,8 @@ func (s *Selection) refusal(m *jsonrpc.Message) (e *jsonrpc.Error, certain bool)
 	case !m.Certain():
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
 			"a member's name differs from one of JSON-RPC only in case"), true
-	case m.Method == mcp.MethodListen && s.Rules.Restricts(selection.Resources): // its URIs would pass; the transports translate it
+	// Its URIs would pass. The transports translate it.
+	case m.Method == mcp.MethodListen && s.Rules.Restricts(selection.Resources):
 		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
 			"subscriptions/listen is not available on this transport: use resources/subscribe"), true
 	}

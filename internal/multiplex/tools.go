@@ -118,7 +118,8 @@ func ReadOnly(method string) bool {
 	return false
 }
 
-// ToolList is the size of a server's list of tools, without those that are not offered, as far as clients have limits for it.
+// ToolList is the size of a server's list of tools, without those that are not offered, as far as clients have limits
+// for it.
 type ToolList struct {
 	Tools                 int `json:"tools"`
 	DescriptionCharacters int `json:"descriptionCharacters"`
