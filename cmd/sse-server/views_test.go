@@ -152,6 +152,9 @@ func TestReloadOfTheViewOfAll(t *testing.T) {
 	root := strings.TrimSuffix(l.server("x"), "/x/mcp") + "/mcp"
 	session := connectTo(t, root)
 	ssetest.Want(t, "tools", toolsOf(t, session), "a__echo a__sleep b__echo b__sleep")
+	l.write(t, "gw.yaml", "servers: {a: {sessions: shared}, b: {}}\n") // which takes another gateway
+	l.wantReload(t)
+	say(t, session, "a__echo")
 	l.write(t, "gw.yaml", "servers: {c: {}, a: {}}\n")
 	l.wantReload(t)
 	ssetest.Want(t, "tools of other servers", toolsOf(t, session), "c__echo c__sleep a__echo a__sleep")

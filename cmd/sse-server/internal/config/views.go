@@ -244,12 +244,15 @@ func (c *Config) newView(name string) *View {
 	s := c.Server
 	s.Name, s.view, s.given = name, true, map[string]string{}
 	s.Sessions, s.Warm, s.MaxInFlight, s.Remember, s.ForwardHeader = newConfig().Sessions, new(0), 0, false, nil
+	s.Include, s.Exclude, s.Only, s.Prompts, s.Resources = nil, nil, "", nil, nil // by the names that servers give
 	newParser(&s, &s)
 	return &View{Server: &s}
 }
 
-// isOfServers are options that say what a server is, or how it runs, beside those of one kind of server.
-var isOfServers = []string{commandKey, "url", "env-file", "sessions", "warm", "max-in-flight", "args"}
+// isOfServers are options that say what a server is, how it runs or what is offered of it, beside those of one kind of
+// server.
+var isOfServers = []string{commandKey, "args", "url", "env-file", "sessions", "warm", "max-in-flight", "include",
+	"exclude", "only", "prompts", "resources"}
 
 // readOptionOfView sets an option of the gateway of a view.
 func (c *Config) readOptionOfView(v *View, option *ast.MappingValueNode, where string) error {

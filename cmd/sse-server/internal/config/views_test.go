@@ -135,6 +135,18 @@ func TestBadViews(t *testing.T) {
 	}
 }
 
+// What is offered of all servers is by their own names: it holds at the servers, and not again at the view, which has
+// others.
+func TestSelectionOfAllServersIsNotThatOfViews(t *testing.T) {
+	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", withServers("include: [get_me]\nonly: read-only\nviews: {v: {servers: {github: {}, brave: {}}}}\n")))
+	if o := c.Gateway(c.Views[0].Server, gateway.Options{}); o.Select != nil {
+		t.Errorf("the view offers %+v", o.Select)
+	}
+	ssetest.Want(t, "what a server offers", c.Gateway(c.Servers[0], gateway.Options{}).Select.Include[0], "get_me")
+	path := clitest.WriteFile(t, "gw.yaml", withServers("views: {v: {include: [x], servers: {github: {}}}}\n"))
+	wantRefusal(t, nil, path+":5:13: views.v: include is about a server: write it at the server, below servers", "-c", path)
+}
+
 // A token for a view needs the scopes of each of its servers.
 func TestScopesOfViews(t *testing.T) {
 	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\nscopes: [mcp]\n"+
