@@ -107,6 +107,7 @@ e2e:
 soak: fuzz
 	go test ./e2e -race -count=1 -timeout 0 -tags all -v -run '^TestChaos$$' -chaos.for $(FOR) -chaos.seed $(SEED)
 	WALKS=4000 go test -count=1 -timeout 60m -run TestWalkThroughTheLivesOfSessions ./gateway
+	WALKS=2000 go test -count=1 -timeout 60m -run TestWalkThroughViews ./compose
 
 perf: bench bench-compare
 
