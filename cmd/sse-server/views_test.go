@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -29,6 +30,20 @@ func toolsOf(t *testing.T, session *mcp.ClientSession) string {
 		names = append(names, tool.Name)
 	}
 	return strings.Join(names, " ")
+}
+
+// awaitTools lists until a client sees these tools: it is told of a server that boots slowly.
+func awaitTools(t *testing.T, session *mcp.ClientSession, want string) {
+	t.Helper()
+	tick, deadline := time.NewTicker(50*time.Millisecond), time.After(2*time.Minute)
+	defer tick.Stop()
+	for got := toolsOf(t, session); got != want; got = toolsOf(t, session) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("tools: got %s, want %s", got, want)
+		}
+	}
 }
 
 // say calls the tool echo under a name.
@@ -51,7 +66,7 @@ func TestView(t *testing.T) {
 	overHTTP, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.server("team"), HTTPClient: newClient(t, &http.Transport{})}, nil)
 	ssetest.Must(t, err)
 	for _, session := range []*mcp.ClientSession{overSSE, overHTTP} {
-		ssetest.Want(t, "tools", toolsOf(t, session), "one__echo repeat sleep")
+		awaitTools(t, session, "one__echo repeat sleep")
 		say(t, session, "one__echo")
 		say(t, session, "repeat")
 		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "one__sleep"}); err == nil || !strings.Contains(err.Error(), `unknown tool "one__sleep"`) {
@@ -87,7 +102,7 @@ func TestReloadOfAView(t *testing.T) {
 	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{Endpoint: l.server("team"), HTTPClient: newClient(t, &http.Transport{})}, nil)
 	ssetest.Must(t, err)
 	defer session.Close()
-	ssetest.Want(t, "tools", toolsOf(t, session), "one__echo one__sleep two__echo two__sleep")
+	awaitTools(t, session, "one__echo one__sleep two__echo two__sleep")
 	say(t, session, "one__echo")
 	called := make(chan error, 1)
 	go func() {
@@ -135,7 +150,7 @@ func TestNewcomerHasOneURL(t *testing.T) {
 	ssetest.WantText(t, "the banner", p.out.String(), "sse-server serves 3 servers at\n\n    "+at+"/mcp   all of them\n    "+at+"/first/mcp\n",
 		`{"mcpServers":{"mcp":{"url":"`+at+`/mcp"}}}`)
 	session := connectTo(t, at+"/mcp")
-	ssetest.Want(t, "tools", toolsOf(t, session), "first__echo first__sleep my-second__echo my-second__sleep")
+	awaitTools(t, session, "first__echo first__sleep my-second__echo my-second__sleep")
 	say(t, session, "my-second__echo")
 	say(t, connectTo(t, at+"/sse"), "first__echo")
 	say(t, connectTo(t, at+"/first/mcp"), "echo")
@@ -197,7 +212,7 @@ func TestStdioServesSeveral(t *testing.T) {
 	if err != nil {
 		t.Fatalf("connect: %v\n%s", err, log.String())
 	}
-	ssetest.Want(t, "tools", toolsOf(t, session), "one__echo one__sleep two__echo two__sleep")
+	awaitTools(t, session, "one__echo one__sleep two__echo two__sleep")
 	say(t, session, "one__echo")
 	ssetest.Must(t, session.Close())
 	if got := <-code; got != exit.OK {

@@ -322,7 +322,8 @@ func (c *Config) readMembers(v *View, node ast.Node, where string, views []strin
 		case mayMeet:
 			return c.at(key, "%s.%s: names of tools begin with the name of the server and __, so with __ in it, "+
 				"or _ at its end, those of two servers could be the same: give the server another name, "+
-				"or a prefix here, such as {prefix: %s_}", where, key.Value, strings.Trim(strings.ReplaceAll(m.Name, "__", "_"), "_"))
+				"or a prefix here, such as {prefix: %s_}", where, key.Value,
+				strings.Trim(strings.ReplaceAll(m.Name, "__", "_"), "_"))
 		case len(m.Name)+len("__") > maxPrefix:
 			return c.at(key, "%s.%s: names of tools begin with the name of the server and __, which are over %d "+
 				"characters: give the server a shorter name, or a prefix here, such as {prefix: %s_}", where, key.Value,
