@@ -284,6 +284,7 @@ func TestTemplates(t *testing.T) {
 		{"a.c{x}", "a.cd", "abc"},
 		{"x:[{a}]", "x:[1]", "x:1"},
 		{"plain", "plain", "plain1"},
+		{"l:{+x}", "l:" + strings.Repeat("x", 16<<10-2), "l:" + strings.Repeat("x", 16<<10-1)}, // all of it would be read
 		{"x:{", "", "x: x:1"},
 		{"x:{}", "", "x: x:1"},
 		{strings.Repeat("a", 2049), "", strings.Repeat("a", 2048)},

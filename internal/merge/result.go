@@ -75,6 +75,9 @@ func (r *Result) Resource(uri string) (member string, ok bool) {
 	return member, ok
 }
 
+// maxTemplateURI bounds the URIs that are compared with templates, in bytes: each template reads all of the URI.
+const maxTemplateURI = 16 << 10
+
 // Template returns the member that lists a template with this text, else the first with one that can make the URI, as
 // far as its rules allow that.
 func (r *Result) Template(uri string) (member string, ok bool) {
@@ -82,6 +85,9 @@ func (r *Result) Template(uri string) (member string, ok bool) {
 		if t.text == uri {
 			return t.member, true
 		}
+	}
+	if len(uri) > maxTemplateURI {
+		return "", false
 	}
 	for _, t := range r.templates {
 		if t.matches != nil && t.matches.MatchString(uri) && r.Allows(t.member, uri) {

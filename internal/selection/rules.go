@@ -101,18 +101,18 @@ type Verdict struct {
 func (v Verdict) Allowed() bool { return v.Reason == Allowed }
 
 // Name returns the verdict of the globs on the name of a tool or prompt, or on a URI or template. Rules with Only may
-// still leave a tool out: see NeedsHints.
+// still leave a tool out: see NeedsHints. A name that is too long to be judged in a short time is left out.
 func (r *Rules) Name(kind Kind, name string) Verdict {
 	if r == nil {
 		return Verdict{}
 	}
 	if kind == Tools && r.exclude != nil {
-		if glob, ok := r.exclude.match(name); ok {
+		if o, glob := r.exclude.match(name); o != unmet {
 			return Verdict{Excluded, "exclude " + strconv.Quote(glob)}
 		}
 	}
 	if g := r.chosen[kind]; g != nil {
-		if _, ok := g.match(name); !ok {
+		if o, _ := g.match(name); o != met {
 			return Verdict{NotIncluded, key(kind)}
 		}
 	}
@@ -242,10 +242,12 @@ func (r *Rules) Unmet(kind Kind, entries []json.RawMessage) (rules []string) {
 	return rules
 }
 
-// meets reports whether a glob matches one of the names.
+// meets reports whether a glob matches one of the names. A server wrote them: a glob that is undecided counts as one
+// that matches, because it is no typing error for certain.
 func meets(glob string, names []string) bool {
 	for _, name := range names {
-		if matches(glob, name) {
+		steps := maxSteps
+		if matches(glob, name, &steps) != unmet {
 			return true
 		}
 	}

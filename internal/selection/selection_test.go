@@ -241,6 +241,39 @@ func TestWatch(t *testing.T) {
 	ssetest.Want(t, "without rules", len(none.Page(mcp.MethodListTools, true, json.RawMessage(`{"tools":[]}`))), 0)
 }
 
+// A name that a hostile client sends costs a bounded number of steps, and is then left out by each rule. Names and globs
+// as there are cost few.
+func TestNamesOfHostileCalls(t *testing.T) {
+	worst, plain := make([]string, 1000), make([]string, 1000)
+	for i := range worst {
+		worst[i], plain[i] = "*"+strings.Repeat("a", 254)+"b", fmt.Sprintf("*_%d_*", i)
+	}
+	long := strings.Repeat("a", 4<<20)
+	for _, c := range []struct {
+		what    string
+		globs   []string
+		name    string
+		most    int
+		decided bool
+	}{
+		{"megabytes, the worst globs", worst, long, selection.MaxSteps, false},
+		{"megabytes, plain globs", plain, long, selection.MaxSteps, false},
+		{"megabytes, globs with a beginning", []string{"delete_*", "b*"}, long, 2, true},
+		{"megabytes, no special character", []string{"get_me"}, long, 0, true},
+		{"a thousand characters", plain, long[:1000], selection.MaxSteps / 2, true},
+		{"a short name, the worst globs", worst, long[:64], selection.MaxSteps, true},
+	} {
+		steps, decided := selection.Steps(c.globs, c.name)
+		if steps > c.most || decided != c.decided {
+			t.Errorf("%s: %d steps, decided %v, want at most %d, %v", c.what, steps, decided, c.most, c.decided)
+		}
+	}
+	for key, spec := range map[string]selection.Spec{"include": {Include: plain}, "exclude": {Exclude: plain}, "both": {Include: []string{"a*"}, Exclude: plain}} {
+		ssetest.Want(t, key, compile(t, spec).Name(selection.Tools, long).Allowed(), false)
+	}
+	ssetest.Want(t, "unmet", len(compile(t, selection.Spec{Include: plain[:1]}).Unmet(selection.Tools, []json.RawMessage{json.RawMessage(`{"name":"` + long + `"}`)})), 0)
+}
+
 // A glob means the same as the regular expression that is made of it, however they are composed.
 func FuzzGlob(f *testing.F) {
 	for _, seed := range [][2]string{{"a*b*c", "abcbc"}, {"?ü*", "aü"}, {"*a*a*a*b", "aaaaaaaaaaaaaaaa"}, {"**?", "x"}, {".*", ".a"}} {
