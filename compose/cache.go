@@ -68,8 +68,8 @@ func (v *View) keepList(key listKey, entries []json.RawMessage) *merge.List {
 	return list
 }
 
-// build returns the result of members with their lists.
-func (v *View) build(in merge.Input, of *setup) *result {
+// build returns the result of members with their lists, and whether it is a new one.
+func (v *View) build(in merge.Input, of *setup) (r *result, isNew bool) {
 	c := &v.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +92,7 @@ func (v *View) build(in merge.Input, of *setup) *result {
 	}
 	c.results = slices.Insert(c.results, 0, found)
 	c.results = c.results[:min(maxResults, len(c.results))]
-	return found.result
+	return found.result, at < 0
 }
 
 // newest returns the result that was needed last; nil: none was.

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,6 +22,7 @@ type View struct {
 	mu       sync.Mutex // guards what follows; taken before session.mu
 	setup    *setup
 	sessions map[*session]bool
+	logged   map[[sha256.Size]byte]bool // the lines that the log has, by what they say
 
 	cache cache
 	known known
@@ -35,7 +37,7 @@ func New(members []Member, opts Options) (*View, error) {
 		return nil, err
 	}
 	return &View{
-		setup: setup, sessions: make(map[*session]bool),
+		setup: setup, sessions: make(map[*session]bool), logged: make(map[[sha256.Size]byte]bool),
 		cache: cache{lists: make(map[listKey]*merge.List)},
 		known: known{
 			late: make(map[string]bool), troubles: make(map[string]*trouble), failure: make(map[string]string),

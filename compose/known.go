@@ -49,6 +49,10 @@ func (v *View) noteFailing(l *link) {
 	k, name := &v.known, l.m.Name
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if _, before := k.failure[name]; !before {
+		log, why := l.s.setup.log, l.why
+		l.s.later(func() { log.Warn("member failed", "member", name, "err", why) })
+	}
 	k.failure[name] = l.why
 	t := k.troubles[name]
 	if t == nil {
@@ -94,6 +98,10 @@ func (v *View) noteListed(l *link) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.late, l.m.Name)
+	if _, failed := k.failure[l.m.Name]; failed {
+		log, name := l.s.setup.log, l.m.Name
+		l.s.later(func() { log.Info("member back", "member", name) })
+	}
 	delete(k.failure, l.m.Name)
 	t := k.troubles[l.m.Name]
 	if t == nil {

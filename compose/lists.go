@@ -37,7 +37,12 @@ func (s *session) newest() *result {
 		for i, l := range s.links {
 			in.Members[i].Lists = l.lists
 		}
-		s.current = s.view.build(in, s.setup)
+		r, isNew := s.view.build(in, s.setup)
+		s.current = r
+		if isNew {
+			log := s.setup.log
+			s.later(func() { s.view.logResult(log, r.Result) })
+		}
 	}
 	return s.current
 }

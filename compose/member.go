@@ -87,6 +87,7 @@ type setup struct {
 	opts    Options
 	alone   bool // there is one member, without a prefix
 	limit   *merge.Limit
+	log     *slog.Logger
 }
 
 // member is a Member that has been checked.
@@ -98,7 +99,7 @@ type member struct {
 
 // newSetup checks a configuration. The error names everything that is wrong.
 func newSetup(members []Member, opts Options) (*setup, error) {
-	s := &setup{opts: opts, alone: len(members) == 1 && members[0].Prefix == nil}
+	s := &setup{opts: opts, log: loggerOf(opts), alone: len(members) == 1 && members[0].Prefix == nil}
 	var wrong []error
 	switch {
 	case len(members) == 0:

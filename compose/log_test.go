@@ -1,0 +1,78 @@
+package compose_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// The log says what is wrong with members and rules, once for all sessions and reloads.
+func TestLog(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		empty := ""
+		a, b := newFake("t", "u"), newFake("t")
+		b.refuse = errors.New("not now")
+		list := members("a", a, "b", b)
+		list[0].Prefix, list[1].Prefix = &empty, &empty
+		list[0].Include = []string{"*", "missing_*"}
+		list[0].Rename = map[string]string{"none": "one"}
+		var out ssetest.Output
+		opts := compose.Options{Name: "team", Logger: ssetest.Logger(&out)}
+		v, err := compose.New(list, opts)
+		ssetest.Must(t, err)
+		logged := ""
+		says := func(what, want string) {
+			t.Helper()
+			synctest.Wait()
+			now := out.String()
+			ssetest.Want(t, what, now[len(logged):], want)
+			logged = now
+		}
+		c, d := open(t, v), open(t, v)
+		c.request(2, "tools/list", "{}")
+		d.request(2, "tools/list", "{}")
+		says("first", `level=WARN msg="member failed" server=team member=b err="not now"
+level=WARN msg="rule meets nothing" server=team member=a rule="include \"missing_*\""
+level=WARN msg="rule meets nothing" server=team member=a rule="rename \"none\""
+`)
+		time.Sleep(time.Minute)
+		says("it still fails", "")
+		b.set(func(f *fake) { f.refuse = nil })
+		time.Sleep(5 * time.Minute)
+		says("it is well", `level=INFO msg="member back" server=team member=b
+level=WARN msg="name taken" server=team name=t by="a \"t\"" member=b tool=t
+`)
+		ssetest.Must(t, v.Replace(list, opts))
+		open(t, v).request(2, "tools/list", "{}")
+		says("a reload, and another client", "")
+		b.set(func(f *fake) { f.refuse = errors.New("no more") })
+		b.conn().end(io.EOF)
+		says("it ends", `level=WARN msg="member failed" server=team member=b err=EOF
+`)
+	})
+}
+
+// The log names each tool that is left out for a client.
+func TestToolsLeftOutAreInTheLog(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var names []string
+		for i := range 41 {
+			names = append(names, fmt.Sprint("t", i))
+		}
+		var out ssetest.Output
+		v, err := compose.New(members("a", newFake(names...), "b", newFake("u")),
+			compose.Options{Name: "team", For: "trae", Logger: ssetest.Logger(&out)})
+		ssetest.Must(t, err)
+		for range 2 {
+			open(t, v).request(2, "tools/list", "{}")
+		}
+		ssetest.Want(t, "log", out.String(),
+			`level=WARN msg="tools left out" server=team count=2 limit="trae takes 40 tools" tools="b__u, a__t40"`+"\n")
+	})
+}
