@@ -375,7 +375,7 @@ func (l *link) unavailable() *jsonrpc.Error {
 	switch {
 	case l.state == asking || l.state == reading:
 		text = fmt.Sprintf("%s, a server of this view, has not started yet", l.m.Name)
-	case l.why != "":
+	case l.why != "" && l.s.isToldDetails():
 		text += ": " + clip.Long(l.why)
 	}
 	return jsonrpc.ReasonError(text, "member_unavailable", true)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -56,6 +57,13 @@ type session struct {
 }
 
 var _ jsonrpc.Relay = (*session)(nil)
+
+// isToldDetails reports whether the client may see why a member fails, which may have its command. Without an Asker the
+// program itself is the client.
+func (s *session) isToldDetails() bool {
+	a := asker.FromContext(s.ctx)
+	return a == nil || a.Details != nil && a.Details()
+}
 
 // later has f called after mu is given up, after all that is due. mu is held.
 func (s *session) later(f func()) { s.due = append(s.due, f) }

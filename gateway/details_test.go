@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
@@ -160,4 +161,47 @@ func readyz(g *gateway.Gateway, local bool, authorization string) string {
 	rec := httptest.NewRecorder()
 	g.Admin().ServeHTTP(rec, r)
 	return rec.Body.String()
+}
+
+// The same rules apply to what a view says of a member that is dead, whether that is a gateway or a server alone.
+func TestErrorDetailsOfAView(t *testing.T) {
+	for name, tc := range map[string]struct {
+		details gateway.ErrorDetails
+		local   bool
+		client  bool // sees details
+	}{
+		"on this machine":       {gateway.ErrorDetailsAuto, true, true},
+		"elsewhere":             {gateway.ErrorDetailsAuto, false, false},
+		"elsewhere, full":       {gateway.ErrorDetailsFull, false, true},
+		"on this machine, safe": {gateway.ErrorDetailsSafe, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dead := &server{dial: func(context.Context, int) error { return errors.New("exit status 1: " + password) }}
+				behind, err := gateway.New(dead, gateway.Options{})
+				must(t, err)
+				view, err := compose.New([]compose.Member{{Name: "raw", Upstream: dead}, {Name: "behind", Upstream: behind}}, compose.Options{Name: "team"})
+				must(t, err)
+				g, err := gateway.New(view, gateway.Options{ErrorDetails: tc.details})
+				must(t, err)
+				p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Local: tc.local})
+				p.post(initialize("1", "2025-11-25", emptyDeclared))
+				time.Sleep(3 * time.Minute)
+				for id, member := range map[string]string{"2": "raw", "3": "behind"} {
+					p.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + member + `__t"}}`)
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					events := p.received()
+					last := string(events[len(events)-1].Data)
+					details := tc.client && (member == "raw" || tc.local) // the gateway of a member has a word too
+					if !strings.Contains(last, member+", a server of this view, cannot be reached") || sees(last) != details {
+						t.Errorf("got %s, want details: %v", last, details)
+					}
+				}
+				g.Registry().All()[0].Close("test over")
+				equal(t, "error", <-shutdown(g, time.Minute), nil)
+				equal(t, "error", <-shutdown(behind, time.Minute), nil)
+			})
+		})
+	}
 }

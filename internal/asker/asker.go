@@ -23,6 +23,8 @@ type Asker struct {
 	Header map[string][]string
 	// Credentials returns those of the client's newest request, which must not be logged; nil: there are none.
 	Credentials func() string
+	// Details reports whether the client may see the details of errors now, such as a command; nil: it may not.
+	Details func() bool
 	// Values has the values of the request's context for a server in this process; nil: none are passed on. It has
 	// no end.
 	Values context.Context
