@@ -65,10 +65,11 @@ func capabilities(several bool, all []said) map[string]any {
 		}
 	}
 	for _, name := range []string{"tasks", "extensions", "experimental"} {
-		if name == "tasks" && several {
-			continue // their ids would have to name the member
+		first := firstOf(all, name)
+		if name == "tasks" {
+			first = tasksOf(several, first)
 		}
-		if first := firstOf(all, name); len(first) > 0 {
+		if len(first) > 0 {
 			joined[name] = first
 		}
 	}

@@ -141,6 +141,9 @@ func newMember(given Member) (*member, error) {
 	if given.Name == "" {
 		wrong = append(wrong, errors.New("it has no name"))
 	}
+	if strings.Contains(given.Name, taskColon) {
+		wrong = append(wrong, errors.New("its name has a colon, which stands behind it in the ids of tasks"))
+	}
 	if given.Upstream == nil {
 		wrong = append(wrong, errors.New("it has no upstream"))
 	}

@@ -55,6 +55,9 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 	}
 	receive := s.receive
 	if told != nil {
+		if s.setup.several() {
+			told = c.link.m.withTasks(told, m.Method)
+		}
 		s.mu.Unlock()
 		receive(told, request, nil)
 		s.mu.Lock()
@@ -72,16 +75,21 @@ func (s *session) passAnswer(c *conn, m *jsonrpc.Message) bool {
 	uris := urisIn(m.Result())
 	s.mu.Lock()
 	isOpen := s.open[number] == c && s.err == nil
+	from, several := c.link.m, s.setup.several()
 	if isOpen {
 		delete(s.open, number)
-		if s.setup.several() {
-			s.named.note(c.link.m.Name, uris)
+		if several {
+			s.named.note(from.Name, uris)
 		}
 		c.link.checkQuiet()
 	}
 	receive := s.receive
 	s.unlock()
-	if isOpen {
+	switch {
+	case !isOpen:
+	case several:
+		receive(from.withTasks(m.Raw(), ""), m.ID, nil)
+	default:
 		receive(m.Raw(), m.ID, nil)
 	}
 	return true
@@ -183,7 +191,11 @@ func (s *session) takeReply(m *jsonrpc.Message) {
 		return
 	}
 	delete(s.asked, m.ID)
-	s.later(func() { _ = from.conn.Send(m.WithID(from.id)) }) // if it fails, nobody asks any more
+	reply := m.WithID(from.id)
+	if s.setup.several() {
+		reply = from.conn.link.m.withOwnTask(reply)
+	}
+	s.later(func() { _ = from.conn.Send(reply) }) // if it fails, nobody asks any more
 }
 
 // passProgress passes the client's progress with a question to the member that has asked.
