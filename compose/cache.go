@@ -95,12 +95,13 @@ func (v *View) build(in merge.Input, of *setup) (r *result, isNew bool) {
 	return found.result, at < 0
 }
 
-// newest returns the result that was needed last; nil: none was.
-func (c *cache) newest() *result {
+// all returns the results, those that were needed last first.
+func (c *cache) all() []*result {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.results) == 0 {
-		return nil
+	all := make([]*result, len(c.results))
+	for i, one := range c.results {
+		all[i] = one.result
 	}
-	return c.results[0].result
+	return all
 }

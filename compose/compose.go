@@ -168,12 +168,18 @@ func (m *member) ready(ctx context.Context) error {
 type Origin struct{ Final, Member, Own string }
 
 // Origin returns the member that has a tool, by any name that a call may use, with its own name there. It goes by the
-// newest lists that any client has got.
+// lists that clients have got: the newest that name the tool.
 func (v *View) Origin(tool string) (o Origin, ok bool) {
-	r := v.cache.newest()
-	if r == nil {
-		return Origin{}, false
+	for _, r := range v.cache.all() {
+		if o, ok := r.origin(tool); ok {
+			return o, true
+		}
 	}
+	return Origin{}, false
+}
+
+// origin is Origin by one result.
+func (r *result) origin(tool string) (o Origin, ok bool) {
 	final := tool
 	if bare := r.Bare(merge.Tools, tool); len(bare) == 1 {
 		if _, isFinal := r.Named(merge.Tools, tool); !isFinal {

@@ -15,10 +15,16 @@ import (
 // maxAudited bounds the name of a tool in the audit log, in bytes.
 const maxAudited = 256
 
-// auditOf returns the audit log of a tool call, with what it tells before the answer; nil if
-// there is no such log, or the message calls no tool. The principal is whole: two that begin alike
-// are two.
-func (c *Connection) auditOf(m *jsonrpc.Message) *slog.Logger {
+// auditLine is the line of a tool call, before its answer.
+type auditLine struct {
+	log    *slog.Logger                                    // with what is known
+	tool   string                                          // as the client calls it
+	origin func(tool string) (member, own string, ok bool) // nil: log has it, or there is none
+}
+
+// auditOf returns the line of a tool call, with what it tells before the answer; nil if there is no audit log, or the
+// message calls no tool. The principal is whole: two that begin alike are two.
+func (c *Connection) auditOf(m *jsonrpc.Message) *auditLine {
 	if c.opts.Audit == nil || m.Method != mcp.MethodCallTool {
 		return nil
 	}
@@ -27,8 +33,21 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *slog.Logger {
 	if place.Ambiguous { // CheckClear refuses it, where it is asked
 		name = "(ambiguous)"
 	}
-	return c.opts.Audit.With("principal", c.client.Principal, "tool", validText(name, maxAudited), "requestBytes",
+	log := c.opts.Audit.With("principal", c.client.Principal, "tool", validText(name, maxAudited), "requestBytes",
 		len(m.Raw()))
+	a := &auditLine{log: log, tool: name, origin: c.opts.Origin}
+	a.addOrigin()
+	return a
+}
+
+// addOrigin adds the member of a view that has the tool, and its name there, if these are known.
+func (a *auditLine) addOrigin() {
+	if a.origin == nil {
+		return
+	}
+	if member, own, ok := a.origin(a.tool); ok {
+		a.log, a.origin = a.log.With("member", member, "memberTool", validText(own, maxAudited)), nil
+	}
 }
 
 // CheckClear returns an error if parsers may read a client's message in two ways, so that a
@@ -47,8 +66,9 @@ func CheckClear(m *jsonrpc.Message) *jsonrpc.Error {
 // audit writes the line of a tool call. errorType is that of the answer, which has this many
 // bytes.
 func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
-	if r.auditLog != nil {
-		r.auditLog.LogAttrs(context.Background(), slog.LevelInfo, "tool call",
+	if r.auditLine != nil {
+		r.auditLine.addOrigin() // the call may have waited for the list that has the tool
+		r.auditLine.log.LogAttrs(context.Background(), slog.LevelInfo, "tool call",
 			slog.String("outcome", cmp.Or(clip.Short(errorType), "ok")),
 			slog.Float64("seconds", took.Round(time.Microsecond).Seconds()), slog.Int("answerBytes", answerBytes))
 	}
@@ -57,7 +77,7 @@ func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
 // AuditNotification writes the line of a tool call without an id, which no answer follows: the
 // server may run the tool. It does nothing for other notifications.
 func (c ForHandler) AuditNotification(m *jsonrpc.Message) {
-	(&Request{auditLog: c.auditOf(m)}).audit("notification", 0, 0)
+	(&Request{auditLine: c.auditOf(m)}).audit("notification", 0, 0)
 }
 
 // validText cuts a peer's text to most bytes, and makes it valid UTF-8.

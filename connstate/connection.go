@@ -76,6 +76,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Audit receives a line for each tool call, when it is answered; nil: none.
 	Audit *slog.Logger
+	// Origin returns the member that has a tool of a view, and the tool's own name there, for Audit; false if no
+	// member is known to have it. nil: the server is no view.
+	Origin func(tool string) (member, own string, ok bool)
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics
 	// Tracer makes the spans of requests and connections; nil: there are none. Server is
@@ -155,6 +158,9 @@ type Client struct {
 	// Context has the values of the request's context, and its peer, for a server in this
 	// process; nil unless they are passed on. It has no end.
 	Context context.Context
+	// Front is the shortened id of the connection that the client has with the gateway in front of this one; empty if
+	// there is none.
+	Front string
 	// Header holds the client's request headers that the operator has chosen to pass
 	// to the server; nil for none. It must not be logged.
 	Header map[string][]string
@@ -235,7 +241,7 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 		outbox: &outbox{limit: opts.OutboxBytes, held: opts.Budget},
 		known: Snapshot{
 			ID: signedid.Short(id), Since: now, Opened: now, Transport: client.Transport, Principal: client.Principal,
-			UserAgent: client.UserAgent, Dialect: client.Dialect,
+			UserAgent: client.UserAgent, Dialect: client.Dialect, Front: client.Front,
 		},
 	}
 	if client.Addr.IsValid() {

@@ -44,14 +44,14 @@ type Request struct {
 	committed bool
 	passage   passage
 
-	hearing  atomic.Uint32 // holds a hearing; written under c.mu, so that it agrees with c.requests
-	key      jsonrpc.ID    // in c.requests: ID, unless the hearing is silenced; guarded by c.mu
-	c        *Connection
-	auditLog *slog.Logger           // nil: the request is not audited
-	cost     int                    // taken from the budget
-	onAnswer func(errorType string) // written under c.mu while the request is unanswered
-	through  func(result json.RawMessage) json.RawMessage
-	trace    *traced // nil without Options.Tracer
+	hearing   atomic.Uint32 // holds a hearing; written under c.mu, so that it agrees with c.requests
+	key       jsonrpc.ID    // in c.requests: ID, unless the hearing is silenced; guarded by c.mu
+	c         *Connection
+	auditLine *auditLine             // nil: the request is not audited
+	cost      int                    // taken from the budget
+	onAnswer  func(errorType string) // written under c.mu while the request is unanswered
+	through   func(result json.RawMessage) json.RawMessage
+	trace     *traced // nil without Options.Tracer
 }
 
 // hearing is what a client still hears of its request.
@@ -70,7 +70,7 @@ const MaxContextBytes = 8 << 10
 // duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
 // or ErrClosed.
 func (c ForHandler) Begin(m *jsonrpc.Message) (*Request, error) {
-	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c.Connection, auditLog: c.auditOf(m)}
+	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c.Connection, auditLine: c.auditOf(m)}
 	r.cost = 1<<10 + 2*len(m.ID) + len(m.Raw()) // about what the gateway keeps of it until it is answered
 	if m.Context != nil {
 		r.cost += MaxContextBytes

@@ -79,6 +79,7 @@ type Snapshot struct {
 	Transport       Transport `json:"transport,omitempty"`
 	Remote          string    `json:"remote,omitempty"`
 	Principal       string    `json:"principal,omitempty"`
+	Front           string    `json:"front,omitempty"` // see Client
 	UserAgent       string    `json:"userAgent,omitempty"`
 	Dialect         Dialect   `json:"dialect,omitempty"`
 	ProtocolVersion string    `json:"protocolVersion,omitempty"`

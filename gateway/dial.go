@@ -71,7 +71,7 @@ func (n *serving) localClient(a *asker.Asker) connstate.Client {
 		a = &asker.Asker{}
 	} else {
 		client.Principal, client.Addr, client.Local, client.Proxied = a.Principal, a.Addr, a.Local, a.Proxied
-		client.UserAgent, client.Newest = a.UserAgent, a.Credentials
+		client.UserAgent, client.Newest, client.Front = a.UserAgent, a.Credentials, a.Connection
 		client.Header = chosen(n.opts.ForwardHeaders, a.Header)
 	}
 	client.Context = n.passed(a.Values, &caller.Caller{Principal: a.Principal, Addr: a.Addr, Header: a.Header})

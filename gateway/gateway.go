@@ -14,7 +14,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/bridge"
@@ -106,13 +105,16 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
 	g.budget = budget.New(s.MaxHeldBytes, g.metrics)
 	g.metrics.MaxConnections(s.MaxConnections)
-	g.registry = connstate.NewRegistry(s.limits(), s.connections(g.metrics, g.budget))
+	connections := s.connections(g.metrics, g.budget)
+	connections.Origin = g.origin
+	g.registry = connstate.NewRegistry(s.limits(), connections)
 	if err := errors.Join(unregistered, g.mount(n)); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.connect(n, build.Version)
 	g.now.Store(n)
 	g.metrics.MeasureChildren(func() int64 { return g.now.Load().supplier.Memory() })
+	g.measureMembers()
 	g.attach(s.Replicas)
 	return g, nil
 }
@@ -314,7 +316,7 @@ func (g *Gateway) Start() { g.now.Load().supplier.Start() }
 func (g *Gateway) Ready(ctx context.Context) error {
 	for {
 		n := g.now.Load()
-		if view, ok := n.up.(composed); ok && !g.registry.Draining() {
+		if view := g.view(); view != nil && !g.registry.Draining() {
 			return view.Ready(ctx)
 		}
 		s := n.supplier
@@ -322,20 +324,6 @@ func (g *Gateway) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// composed is an upstream over other gateways, as a compose.View is.
-type composed interface {
-	Ready(ctx context.Context) error
-	Origin(tool string) (o compose.Origin, ok bool)
-}
-
-var _ composed = (*compose.View)(nil)
-
-// isView reports whether g serves other gateways.
-func (g *Gateway) isView() bool {
-	_, is := g.now.Load().up.(composed)
-	return is
 }
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and

@@ -255,7 +255,8 @@ type Options struct {
 	// Logger receives the logs. Default nil: silent.
 	Logger *slog.Logger
 	// Audit receives a line for each tool call, with the attributes server, principal, tool,
-	// outcome, seconds, requestBytes and answerBytes, and never arguments or results. outcome
+	// outcome, seconds, requestBytes and answerBytes, and never arguments or results. In front of a compose.View it
+	// has the attributes member and memberTool, too: the member that has the tool, and the tool's name there. outcome
 	// is "ok", the error_type of the metric, "refused", or "notification" for a call without an
 	// id. The gateway writes the line before it sends the answer: a handler that waits holds up
 	// the session. Default nil: none.

@@ -86,6 +86,7 @@ func (g *Gateway) replace(was, n *serving) {
 	g.metrics.MaxConnections(n.opts.MaxConnections)
 	g.reconfigureConnections(&n.opts)
 	g.now.Store(n)
+	g.measureMembers()
 	if kinds := was.selectionChanges(n); len(kinds) > 0 {
 		was.supplier.TellSelectionChanged(kinds)
 	}

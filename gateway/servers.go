@@ -291,6 +291,8 @@ type ServerSnapshot struct {
 	Server string `json:"server,omitempty"`
 	// Tools is the size of the server's list of tools, once a client has read it.
 	Tools *ToolList `json:"tools,omitempty"`
+	// Members are the connections of the members of a view that this connection has. Version 1 does not promise them.
+	Members []MemberConnection `json:"members,omitempty"`
 	connstate.Snapshot
 }
 
@@ -310,9 +312,10 @@ func snapshotsOf(all []*Gateway) []ServerSnapshot {
 	for _, g := range all {
 		tools := (*ToolList)(g.now.Load().supplier.Tools())
 		for _, one := range g.Snapshot() {
-			snapshots = append(snapshots, ServerSnapshot{g.name, tools, one})
+			snapshots = append(snapshots, ServerSnapshot{Server: g.name, Tools: tools, Snapshot: one})
 		}
 	}
+	addMembers(snapshots)
 	return snapshots
 }
 
@@ -336,7 +339,7 @@ func (s *Servers) Shutdown(ctx context.Context) error {
 	ended := make(chan struct{})
 	for i, g := range all {
 		group, after := &wg, (<-chan struct{})(ended)
-		if g.isView() {
+		if g.view() != nil {
 			group, after = &views, nil
 		}
 		group.Go(func() {

@@ -36,8 +36,11 @@ func (g *Gateway) look() statuspage.Server {
 	s := statuspage.Server{
 		Name: g.name, Upstream: "in process", Health: now.supplier.Health(), Totals: g.metrics.Totals(),
 		Tools: now.supplier.Tools(), Hour: g.metrics.Hour(), Connections: g.Snapshot(),
+		Members: g.members(),
 	}
 	switch up := now.up.(type) {
+	case composed:
+		s.Upstream = "view"
 	case process.Command:
 		s.Upstream, s.Place = "child process", filepath.Base(up.Path)
 	case remote.URL:

@@ -1,16 +1,21 @@
 package gateway_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -18,6 +23,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // viewWorld is a gateway in front of a view, whose members a, b, c and so on are gateways in front of test servers.
@@ -40,6 +46,9 @@ func withView(t *testing.T, opts gateway.Settings, ups []*server, test func(t *t
 		inFront.Remember = nil
 		for i, up := range ups {
 			opts.Name = string(rune('a' + i))
+			if opts.Registry != nil { // they serve together
+				inFront.Prefix, opts.Prefix = "/mcp/team", "/mcp/"+opts.Name
+			}
 			g, err := gateway.NewWith(up, opts)
 			must(t, err)
 			w.members = append(w.members, compose.Member{Name: opts.Name, Upstream: g})
@@ -399,4 +408,87 @@ func TestNothingIsLeftOfAClientOfAView(t *testing.T) {
 			equal(t, "sessions of members", w.ups[0].open()+w.ups[1].open(), 0)
 		}
 	})
+}
+
+// Operators see each call once in the audit log, with the member and the name that its server knows, also if the call
+// came before the list of tools was known. The connections of members are below those of the view, metrics and the
+// status page have the state of each member, and the spans of members are below those of the view.
+func TestWhatOperatorsSeeOfAView(t *testing.T) {
+	rec, provider := newTraces()
+	var audit bytes.Buffer
+	opts := gateway.Settings{Options: gateway.Options{
+		Audit: ssetest.Logger(&audit), TracerProvider: provider, Registry: metrics.NewRegistry(),
+	}}
+	boots, dead := withTools("search"), withTools("z")
+	boots.dial = slow(time.Second)
+	dead.dial = failing(1000)
+	withView(t, opts, []*server{withTools("x"), boots, dead}, func(t *testing.T, w *viewWorld) {
+		gateways := []*gateway.Gateway{w.front, w.member(0), w.member(1), w.member(2)}
+		all, err := gateway.NewServers(gateways...)
+		must(t, err)
+		series := func(member, state string) float64 {
+			labels := fmt.Sprintf("{member=%q,server=\"team\",state=%q}", member, state)
+			return seriesOf(t, w.front, "mcp_sse_view_members")[labels]
+		}
+		equal(t, "a member before its first client is unused", series("a", "unused"), 1)
+
+		p := w.open(`{}`)
+		p.post(call("1", "b__search"), call("2", "a__x"), call("3", "a__unknown"))
+		time.Sleep(2 * time.Second)
+		wantSorted(p, "1 "+called(1, "search"), "2 "+called(1, "x"), "3 error -32602")
+		lines := strings.Split(strings.TrimSpace(audit.String()), "\n")
+		slices.SortFunc(lines, func(a, b string) int { return cmp.Compare(fieldOf(a, "tool"), fieldOf(b, "tool")) })
+		var got []string
+		for _, line := range lines {
+			var fields []string
+			for _, key := range []string{"server", "tool", "member", "memberTool", "outcome"} {
+				fields = append(fields, fieldOf(line, key))
+			}
+			got = append(got, strings.Join(fields, " "))
+		}
+		want := []string{"team a__unknown   -32602", "team a__x a x ok", "team b__search b search ok"}
+		equal(t, "the audit log", got, want)
+
+		for member, state := range map[string]string{"a": "listed", "b": "listed", "c": "failing"} {
+			for _, one := range []string{"listed", "late", "failing", "unused"} {
+				want := 0.0
+				if one == state {
+					want = 1
+				}
+				equal(t, "series of "+member+" for "+one, series(member, one), want)
+			}
+		}
+		asks(t, all.Admin(), "/status/servers/team", 200, `<span class="mark listed">listed</span>`,
+			`href="../../status/servers/c">c</a>`, `<span class="mark failing">failing</span>`, "its start has failed",
+			"<dd>view ")
+		asks(t, all.Admin(), "/status", 200, "<dt>Connections</dt><dd><b>1</b>")
+
+		var inFront gateway.ServerSnapshot
+		members := map[string]string{}
+		for _, one := range all.Snapshot() {
+			if one.Server == "team" {
+				inFront = one
+			} else {
+				members[one.Server] = one.ID
+				equal(t, "the connection in front of that of "+one.Server, one.Front, p.c.ShortID())
+			}
+		}
+		for _, m := range inFront.Members {
+			equal(t, "the connection of "+m.Server, m.ID, members[m.Server])
+		}
+		equal(t, "connections of members", len(inFront.Members), 3)
+
+		atMember := rec.spansNamed(trace.SpanKindServer, "tools/call search")
+		ofView := rec.spansNamed(trace.SpanKindClient, "tools/call b__search")
+		if len(atMember) != 1 || len(ofView) != 1 || atMember[0].Parent().SpanID() != ofView[0].SpanContext().SpanID() {
+			t.Errorf("spans of the member: %v, want one below that of the view, %v", atMember, ofView)
+		}
+	})
+}
+
+// fieldOf returns the value of an attribute of a line of a log; empty if it has none.
+func fieldOf(line, key string) string {
+	_, rest, _ := strings.Cut(line, " "+key+"=")
+	value, _, _ := strings.Cut(rest, " ")
+	return value
 }

@@ -78,6 +78,7 @@ func readPage(t *testing.T) map[string]family {
 func touchAll(t *testing.T, reg *prometheus.Registry, m *metrics.Metrics) {
 	t.Helper()
 	m.BuildInfo("v1", "abc", "go1.26")
+	m.MeasureMembers(func() []metrics.Member { return []metrics.Member{{Name: "a", State: metrics.MemberLate}} })
 	families := gatherFamilies(t, reg)
 	for reason := range families["mcp_sse_connections_closed_total"].values["reason"] {
 		m.ConnectionLasted(reason, 0)
@@ -100,6 +101,7 @@ func TestDocs(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		g, w := got[name], want[name]
 		delete(g.values, "network_transport") // always the same
+		delete(g.values, "member")            // any name of a server
 		if name == "mcp_sse_build_info" {
 			clear(g.values)
 		}

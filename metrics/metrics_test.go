@@ -2,9 +2,12 @@ package metrics_test
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +89,31 @@ func TestClientsMakeNoNewSeries(t *testing.T) {
 		m.RequestDone("x"+strconv.Itoa(i)+"\xff\x00\n\"", strconv.Itoa(i+1), 0, "")
 	}
 	ssetest.Want(t, "series", len(ssetest.Series(t, reg)), want)
+}
+
+// Members of a view have a series for each state. Those that have left have none.
+func TestMembersOfAView(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, err := metrics.Named(reg, "team")
+	ssetest.Must(t, err)
+	is := []metrics.Member{{"a", metrics.MemberLate}, {"b", metrics.MemberListed}}
+	m.MeasureMembers(func() []metrics.Member { return is })
+	series := func() string {
+		var set []string
+		for name, value := range ssetest.Series(t, reg) {
+			if strings.HasPrefix(name, "mcp_sse_view_members") {
+				set = append(set, fmt.Sprintf("%s %g", name, value))
+			}
+		}
+		slices.Sort(set)
+		return strings.Join(set, "\n")
+	}
+	ssetest.WantText(t, "series", series(), `{member="a",server="team",state="late"} 1`,
+		`{member="a",server="team",state="listed"} 0`, `{member="b",server="team",state="listed"} 1`)
+	is = is[1:]
+	ssetest.Want(t, "those of a member that has left", strings.Contains(series(), `member="a"`), false)
+	m.MeasureMembers(nil)
+	ssetest.Want(t, "those of no view", series(), "")
 }
 
 func TestBuildInfoIsReplaced(t *testing.T) {

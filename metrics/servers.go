@@ -37,6 +37,7 @@ type serverSeries struct {
 	tools             prometheus.Gauge
 	toolDescriptions  prometheus.Gauge
 	toolName          prometheus.Gauge
+	members           *viewMembers
 	held              prometheus.Gauge
 	overBudget        *prometheus.CounterVec
 	buildInfo         *prometheus.GaugeVec
@@ -93,6 +94,8 @@ func newServerSeries(f *factory) *serverSeries {
 		toolDescriptions: f.gauge("mcp_sse_tool_description_characters",
 			"Characters of the descriptions of these tools."),
 		toolName: f.gauge("mcp_sse_tool_name_characters", "Characters of the longest name of these tools."),
+		members: f.viewMembers("mcp_sse_view_members",
+			"1 for the state of a member of a view, 0 for the other states."),
 		held: f.gauge("mcp_sse_held_bytes",
 			"Bytes of bodies, unanswered requests, messages that wait and events that are kept."),
 		overBudget: f.counters("mcp_sse_over_budget_total",

@@ -18,6 +18,8 @@ type Asker struct {
 	Addr           netip.Addr
 	Local, Proxied bool
 	UserAgent      string
+	// Connection is the shortened id of the client's connection.
+	Connection string
 	// Header has all headers of the client that any server behind may get. Each server takes those that it names.
 	// Nobody may change it or log it.
 	Header map[string][]string

@@ -107,7 +107,8 @@ func (c *client) forwarded() context.Context {
 	}
 	ctx = asker.NewContext(ctx, &asker.Asker{
 		Principal: who.Principal, Addr: who.Addr, Local: who.Local, Proxied: who.Proxied, UserAgent: who.UserAgent,
-		Header: who.Header, Credentials: c.c.Credentials, Details: c.seesDetails, Values: who.Context,
+		Connection: c.c.ShortID(), Header: who.Header, Credentials: c.c.Credentials, Details: c.seesDetails,
+		Values: who.Context,
 	})
 	if header := who.Header; len(header) > 0 {
 		return remote.WithNewest(remote.WithHeader(ctx, header), c.c.Credentials)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -32,7 +33,7 @@ import (
 // Server is a server, with its connections.
 type Server struct {
 	Name string // "" for the only one
-	// Upstream is how the server is reached: by a child process, at a URL, or in process.
+	// Upstream is how the server is reached: by a child process, at a URL, in process, or as a view.
 	// Place says where, or is empty.
 	Upstream, Place string
 	handshake.Health
@@ -40,6 +41,7 @@ type Server struct {
 	Tools       *multiplex.ToolList // nil if no client has read it
 	Hour        metrics.Hour
 	Connections []connstate.Snapshot
+	Members     []compose.Report // of a view; none if the server is none
 }
 
 // Source returns the servers and replicas as they are now, and whether they have not been
@@ -139,7 +141,7 @@ var seed = maphash.MakeSeed()
 func (l *look) sum() uint64 {
 	text := fmt.Sprint(l.At.Unix()/60, l.Replicas)
 	for _, s := range l.Servers {
-		text += fmt.Sprint(s.Name, s.Condition, s.States, s.InFlight, s.Totals, s.Failed.UnixNano(), s.Hour)
+		text += fmt.Sprint(s.Name, s.Condition, s.States, s.InFlight, s.Totals, s.Failed.UnixNano(), s.Hour, s.Members)
 	}
 	return maphash.String(seed, text)
 }

@@ -30,12 +30,9 @@ type server struct {
 }
 
 func newServer(of *Server, now time.Time) *server {
-	s := &server{Server: of, Label: cmp.Or(of.Name, "server"), Condition: "not started", Connected: len(of.Connections)}
+	s := &server{Server: of, Label: cmp.Or(of.Name, "server"), Condition: "not started"}
 	for i := range of.Connections {
-		if state := int(of.Connections[i].State); state < len(s.States) {
-			s.States[state]++
-		}
-		s.InFlight += of.Connections[i].InFlight
+		s.count(&of.Connections[i])
 	}
 	switch {
 	case s.Draining:
@@ -56,13 +53,24 @@ func newServer(of *Server, now time.Time) *server {
 	return s
 }
 
-// All returns the servers as one.
+// count adds a connection.
+func (s *server) count(c *connstate.Snapshot) {
+	s.Connected++
+	if state := int(c.State); state < len(s.States) {
+		s.States[state]++
+	}
+	s.InFlight += c.InFlight
+}
+
+// All returns the servers as one. The connections that views have of their members are not in it: their clients are
+// counted at the views.
 func (l *look) All() server {
 	s := server{Server: &Server{}}
 	for _, one := range l.Servers {
-		s.Connected, s.InFlight = s.Connected+one.Connected, s.InFlight+one.InFlight
-		for i := range s.States {
-			s.States[i] += one.States[i]
+		for i := range one.Connections {
+			if c := &one.Connections[i]; c.Front == "" {
+				s.count(c)
+			}
 		}
 		for i := range s.Hour {
 			for kind := range s.Hour[i] {
