@@ -139,6 +139,7 @@ bench-compare:
 		--server e2e/clients/node_modules/@modelcontextprotocol/server-everything/dist/index.js
 	bin/compare --mode pairs --rounds 5
 	bin/compare --mode pairs --rounds 5 --transport streamable
+	bin/compare --mode views --rounds 5 --payload 32
 	bin/compare --mode idle
 	bin/compare --mode storm --rounds 5
 	bin/compare --mode replicas --rounds 5

@@ -17,11 +17,11 @@ import (
 
 // arguments are the command line.
 type arguments struct {
-	Mode   string `enum:"call,connect,pairs,idle,storm,replicas" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server, or the npm package mcp-proxy. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed. replicas: calls to the replica of their session, to others, and to a gateway without NATS."`
+	Mode   string `enum:"call,connect,pairs,idle,storm,replicas,views" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server, or the npm package mcp-proxy. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed. replicas: calls to the replica of their session, to others, and to a gateway without NATS. views: calls through selections and views, against the gateway alone."`
 	Bin    string `default:"bin" placeholder:"DIR" help:"Where sse-server, echo, proxy, inprocess and nats-server are."`
 	Rounds int    `default:"5" help:"Rounds of each."`
 
-	Transport string `enum:"sse,streamable" default:"sse" help:"call, pairs, replicas: HTTP+SSE, or Streamable HTTP."`
+	Transport string `enum:"sse,streamable" default:"sse" help:"call, pairs, replicas, views: HTTP+SSE, or Streamable HTTP."`
 
 	Clients  int    `default:"64" help:"call: streams."`
 	InFlight int    `default:"1" help:"call: calls that a client has in flight."`
@@ -32,9 +32,9 @@ type arguments struct {
 	Node   string `default:"node" help:"call, connect: Node."`
 	Warm   int    `default:"2" help:"connect: servers that are kept started."`
 
-	Over    []string      `default:"mcp-go,go-sdk,raw" enum:"mcp-go,go-sdk,raw" help:"pairs: over which servers."`
-	Payload []int         `default:"32,16384" help:"pairs: bytes of text in a call."`
-	Round   time.Duration `default:"2s" help:"pairs, storm, replicas: how long a round takes about."`
+	Over    []string      `default:"mcp-go,go-sdk,raw,child" enum:"mcp-go,go-sdk,raw,child" help:"pairs, views: over which servers. A child is for views alone, mcp-go and go-sdk for pairs."`
+	Payload []int         `default:"32,16384" help:"pairs, views: bytes of text in a call."`
+	Round   time.Duration `default:"2s" help:"pairs, storm, replicas, views: how long a round takes about."`
 	Streams int           `default:"10000" help:"idle: streams."`
 
 	Rest time.Duration `default:"2s" help:"idle, storm: how long streams that opened, or closed, get to come to rest."`
@@ -101,6 +101,8 @@ func (a *arguments) compare(ctx context.Context, w io.Writer) error {
 		return a.compareIdle(ctx, w)
 	case "storm":
 		return a.compareStorm(ctx, w)
+	case "views":
+		return a.compareViews(ctx, w)
 	case "replicas":
 		return a.compareReplicas(ctx, w)
 	}

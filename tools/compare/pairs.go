@@ -80,14 +80,7 @@ func (a *arguments) comparePair(ctx context.Context, w io.Writer, p pair) error 
 	fmt.Fprintln(t, "\tbytes\tcalls/s\t\tratio\tCPU/call\t\tratio\tallocs/call\t\tbytes/call\t\tratio of each round")
 	for _, s := range shapes {
 		for _, payload := range a.Payload {
-			all, err := a.costs(ctx, servers,
-				func(ctx context.Context, p *process, calls int, sample func()) (*load.Report, error) {
-					return load.Run(ctx, p.endpoint(a.Transport), load.Options{
-						Transport: load.Transport(a.Transport), Clients: s.clients, InFlight: s.inFlight,
-						Calls: calls, Payload: payload, FreeRunning: true,
-						Timeout: a.Timeout, Settle: 50 * time.Millisecond, Sample: sample,
-					})
-				})
+			all, err := a.callCosts(ctx, servers, s, payload)
 			if err != nil {
 				return errors.Join(fmt.Errorf("%s, %v, %d bytes: %w", p.title, s, payload, err), stopAll(servers))
 			}

@@ -10,7 +10,9 @@ import (
 // BenchmarkPOST calls handlers of the Streamable HTTP pairs without sockets: what a POST costs
 // beside net/http. The handler of go-sdk is left out, as nothing ends its sessions.
 func BenchmarkPOST(b *testing.B) {
-	for _, kind := range []string{"raw", "bare", "mcpgo-gateway", "mcpgo-stream", "gosdk-gateway"} {
+	for _, kind := range []string{
+		"raw", "raw-selected", "raw-view-1", "raw-view-3", "bare", "mcpgo-gateway", "mcpgo-stream", "gosdk-gateway",
+	} {
 		b.Run(kind, func(b *testing.B) { benchmarkPOST(b, kind) })
 	}
 }

@@ -52,6 +52,15 @@ var table = map[string]func() (handler, error){
 	"gosdk-gateway": func() (handler, error) { return newGateway(gosdk.Server(newGoSDK()), passing()) },
 	"mcpgo-stream":  func() (handler, error) { return plain(newMCPGoStreamable()) },
 	"gosdk-stream":  func() (handler, error) { return plain(newGoSDKStreamable()) },
+
+	"raw-selected": func() (handler, error) { return newGateway(upstream.Handle(echo), selecting(options)) },
+	"raw-view-1":   func() (handler, error) { return overView(1, newRaw) },
+	"raw-view-3":   func() (handler, error) { return overView(3, newRaw) },
+
+	"child":          overChild(remembering()),
+	"child-selected": overChild(selecting(remembering())),
+	"child-view-1":   func() (handler, error) { return overView(1, newChild) },
+	"child-view-3":   func() (handler, error) { return overView(3, newChild) },
 }
 
 // kinds returns the names of all kinds, sorted.
