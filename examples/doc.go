@@ -5,5 +5,6 @@
 //	gosdk     a server of the official go-sdk, in one line
 //	mcpgo     a server of mcp-go, in one line
 //	several   several servers in one process
+//	view      several servers at one URL, with chosen tools
 //	shutdown  a stop that loses no answer
 package examples

@@ -198,6 +198,27 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
+// A view has chosen tools of two servers under chosen names.
+func TestView(t *testing.T) {
+	s := mustConnect(t, run(t, "view").url, "", nil)
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	if got := strings.Join(names, " "); got != "notes__add notes__find search" {
+		t.Errorf("the tools are %s", got)
+	}
+	for tool, want := range map[string]string{"notes__add": "notes did add", "search": "web did web_search"} {
+		if got := call(t, s, tool, nil); got != want {
+			t.Errorf("%s: got %q, want %q", tool, got, want)
+		}
+	}
+}
+
 // A call that runs when the program is told to stop gets its answer.
 func TestShutdown(t *testing.T) {
 	p := run(t, "shutdown")
