@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 )
 
-// maxSaid bounds the lines of which a View remembers that the log has them. Servers choose names, so that there could be
-// any number; after that many the log gets no further ones.
+// maxSaid bounds the lines of which a View remembers that the log has them. Servers choose names, so that there could
+// be any number; after that many the log gets no further ones.
 const maxSaid = 1000
 
 // maxLogged bounds the names of one line, in bytes.
@@ -53,7 +53,8 @@ func (v *View) logResult(log *slog.Logger, r *merge.Result) {
 	for _, limit := range limits {
 		names := strings.Join(over[limit], ", ")
 		if v.isNews("limit", limit, names) {
-			log.Warn("tools left out", "count", len(over[limit]), "limit", limit, "tools", names[:min(maxLogged, len(names))])
+			names = names[:min(maxLogged, len(names))]
+			log.Warn("tools left out", "count", len(over[limit]), "limit", limit, "tools", names)
 		}
 	}
 }

@@ -54,7 +54,9 @@ func init() { // the rows and the functions that they name refer to each other
 			{[]string{"ref", "name"}, named(merge.Prompts)}, {[]string{"ref", "uri"}, template},
 		}},
 	}
-	for _, method := range []string{mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodCancelTask, mcp.MethodUpdateTask} {
+	for _, method := range []string{
+		mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodCancelTask, mcp.MethodUpdateTask,
+	} {
 		routes[method] = row{by: []place{{[]string{"taskId"}, task}}}
 	}
 	for kind := range merge.Kinds {

@@ -97,6 +97,9 @@ func (c *client) party() string {
 // who is the client, for what is remembered.
 func (c *client) who() string { return remember.Principal(c.c.Client().Principal) }
 
+// seesDetails reports whether the client may see the details of errors.
+func (c *client) seesDetails() bool { return c.opts.Detailed(c.c.Client()) }
+
 // forwarded returns a context with what the client's request has for the server, and with the client itself for a
 // server that serves it in this process.
 func (c *client) forwarded() context.Context {

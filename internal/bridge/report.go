@@ -81,9 +81,6 @@ func (c *client) lateFailure(attempt int, lastWords string) *handshake.Failure {
 	}
 }
 
-// seesDetails reports whether the client may see the details of errors.
-func (c *client) seesDetails() bool { return c.opts.Detailed(c.c.Client()) }
-
 // visibleFailure returns a failure with the details that this client may see.
 func (c *client) visibleFailure(f *handshake.Failure) *handshake.Failure {
 	if c.seesDetails() {
