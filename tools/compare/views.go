@@ -40,7 +40,8 @@ func (a *arguments) compareViewsOver(ctx context.Context, w io.Writer, server st
 	if err != nil {
 		return errors.Join(err, stopAll(servers))
 	}
-	fmt.Fprintf(w, "\nover %s: through a selection or a view : through the gateway alone, %d rounds of %v, alternated; medians\n",
+	fmt.Fprintf(w, "\nover %s: through a selection or a view : through the gateway alone, "+
+		"%d rounds of %v, alternated; medians\n",
 		server, a.Rounds, a.Round)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "\t\tbytes\tcalls/s\t\tratio\tCPU/call\t\tratio\tallocs/call\t\tbytes/call\t\tratio of each round")
