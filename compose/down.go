@@ -135,6 +135,7 @@ func (s *session) Send(msg []byte) error {
 				l.send(m.Raw())
 			}
 		}
+	case routes[m.Method].isKnown() || m.Method == mcp.MethodListen: // a request without an id, which no rule has judged
 	case !s.setup.several() && len(s.links) > 0:
 		s.links[0].send(m.Raw())
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -29,6 +30,9 @@ type row struct {
 	answer func(s *session, r request)
 	by     []place
 }
+
+// isKnown reports whether the table has the row.
+func (r row) isKnown() bool { return r.answer != nil || r.by != nil }
 
 // place is where a name stands in params, and how it is found.
 type place struct {
@@ -82,9 +86,9 @@ func placeOf(m *jsonrpc.Message) (p place, ok bool) {
 // route returns where a request leads. If there is a fault, wait reports whether a list that is on its way may change
 // that.
 func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait bool) {
-	row, known := routes[r.m.Method]
-	if !known {
-		if s.setup.several() || len(s.links) == 0 {
+	row := routes[r.m.Method]
+	if !row.isKnown() {
+		if !s.passes(r.m.Method) {
 			return to, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"), false
 		}
 		return s.atStart(destination{link: s.links[0]}, nil, false)
@@ -108,6 +112,15 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 		to, fault, wait = p.find(s, name)
 	}
 	return s.atStart(to, fault, wait)
+}
+
+// passes reports whether the only member of a view gets requests of a method without a row. A request to listen names
+// resources, which no rule has judged.
+func (s *session) passes(method string) bool {
+	if s.setup.several() || len(s.links) == 0 {
+		return false
+	}
+	return method != mcp.MethodListen || !s.links[0].m.rules.Restricts(selection.Resources)
 }
 
 // atStart has a request wait whose member has not answered initialize over its new connection.

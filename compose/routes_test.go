@@ -314,3 +314,38 @@ func TestURIsOfAViewOfOne(t *testing.T) {
 		})
 	}
 }
+
+// Rules hold in a view of one whatever the message: a request without an id is dropped, and a request to listen to
+// resources is refused. What has no row is passed on, as it is where no rule chooses among resources.
+func TestRulesOfAViewOfOne(t *testing.T) {
+	const (
+		call      = `"method":"tools/call","params":{"name":"delete_all"}}`
+		subscribe = `"method":"resources/subscribe","params":{"uri":"x:secret"}}`
+		listen    = `"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["x:secret"]}}}`
+		other     = `"method":"notifications/other"}`
+	)
+	for _, restricted := range []bool{true, false} {
+		inBubble(t, func(t *testing.T) {
+			a := full("a")
+			list := members("a", a)
+			list[0].Exclude = []string{"delete_*"}
+			if restricted {
+				list[0].Resources = []string{}
+			}
+			c := open(t, newView(t, list))
+			a.conn().take()
+			c.take()
+			for _, msg := range []string{call, subscribe, listen, other} {
+				c.send(`{"jsonrpc":"2.0",` + msg)
+			}
+			a.wantGot(t, "notifications", `{`+other)
+			c.request(7, "subscriptions/listen", `{"notifications":{"resourceSubscriptions":["x:secret"]}}`)
+			if restricted {
+				a.wantGot(t, "listen")
+				c.want("listen", `{"id":7,"error":{"code":-32601,"message":"method not found"}}`)
+			} else {
+				a.wantGot(t, "listen", `{"id":7,`+listen)
+			}
+		})
+	}
+}
