@@ -35,6 +35,7 @@ type link struct {
 	said  json.RawMessage // the result of initialize; nil: none yet
 	lists [merge.Kinds]*merge.List
 	reads [merge.Kinds]*listRead // nil: the list is not being read
+	paces [merge.Kinds]pace      // of the reads of lists that change
 	why   string                 // it fails; empty: it does not
 	used  bool                   // it has got a request of the client, so that its server runs
 }
@@ -46,6 +47,7 @@ type listRead struct {
 	bytes   int
 	hash    hash.Hash // of the pages
 	again   bool      // it has changed meanwhile
+	second  bool      // it does not begin again for that reason: it has, or a later read will
 }
 
 func newListRead() *listRead { return &listRead{pages: pages.NewReader(maxPages), hash: sha256.New()} }
@@ -171,12 +173,19 @@ func (l *link) readList(e linkEvent, kind merge.Kind) {
 	switch {
 	case !mcp.Declares(l.said, "capabilities", capabilityOf(kind)):
 		l.keepEmpty(kind)
-	case l.reads[kind] == nil:
-		l.reads[kind] = newListRead()
-		l.readPage(kind)
+	case l.reads[kind] != nil:
+		l.reads[kind].again = l.reads[kind].again || e == changed
 	case e == changed:
-		l.reads[kind].again = true
+		l.readChanged(kind)
+	default:
+		l.startRead(kind)
 	}
+}
+
+// startRead begins to read a list.
+func (l *link) startRead(kind merge.Kind) {
+	l.reads[kind] = newListRead()
+	l.readPage(kind)
 }
 
 // capabilityOf returns the capability that says that a server has lists of a kind.
@@ -224,15 +233,25 @@ func (l *link) takePage(kind merge.Kind, result json.RawMessage) {
 	switch {
 	case !isLast:
 		l.readPage(kind)
-	case r.again:
-		l.reads[kind] = newListRead()
-		l.readPage(kind)
+	case r.again && !r.second:
+		l.startRead(kind)
+		l.reads[kind].second = true
 	case list == nil:
-		l.reads[kind] = nil
-		l.keep(kind, l.s.view.keepList(key, r.entries))
+		l.finishRead(kind, l.s.view.keepList(key, r.entries))
 	default:
-		l.reads[kind] = nil
-		l.keep(kind, list)
+		l.finishRead(kind, list)
+	}
+}
+
+// finishRead keeps a list that is complete. One that has changed meanwhile is read again later: a server may say with
+// each answer that the list has changed.
+func (l *link) finishRead(kind merge.Kind, list *merge.List) {
+	again := l.reads[kind].again
+	l.reads[kind] = nil
+	l.paces[kind].last = time.Now()
+	l.keep(kind, list)
+	if again && l.reads[kind] == nil && l.conn != nil {
+		l.readChanged(kind)
 	}
 }
 
@@ -349,6 +368,7 @@ func (l *link) disconnect(untaken jsonrpc.ID) {
 	s.later(func() { _ = c.Close() }) // how it ended does not matter any more
 	l.conn, l.used, l.asks = nil, false, false
 	l.reads = [merge.Kinds]*listRead{}
+	l.stopPaces()
 	s.dropAsked(c)
 	for number, on := range s.open {
 		if on == c {

@@ -260,6 +260,7 @@ func (s *session) Close() error {
 			conns = append(conns, l.conn)
 			close(l.conn.over)
 			l.conn = nil
+			l.stopPaces()
 		}
 	}
 	clear(s.waiting)
