@@ -151,7 +151,7 @@ func (s *session) settle() {
 	if s.err != nil {
 		return
 	}
-	if s.greeting != nil && !slices.ContainsFunc(s.links, (*link).answersAtOnce) {
+	if len(s.greetings) > 0 && !slices.ContainsFunc(s.links, (*link).answersAtOnce) {
 		s.answerInitialize()
 	}
 	for _, number := range slices.Sorted(maps.Keys(s.waiting)) {

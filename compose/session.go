@@ -52,8 +52,8 @@ type session struct {
 	level      json.RawMessage   // of log messages, as the client has set it; nil: it has not
 	subscribed map[string]string // the members with subscriptions of the client, by the URI
 
-	greeting      *request // initialize, which waits for memory; nil: it does not
-	greetingTimer *time.Timer
+	greetings     []request   // initialize, which waits for memory; a client may send more than one
+	greetingTimer *time.Timer // of the first of them
 }
 
 var _ jsonrpc.Relay = (*session)(nil)
@@ -146,35 +146,37 @@ func (s *session) awaitMemory(r request) {
 	if s.err != nil {
 		return
 	}
-	s.greeting = &r
+	s.greetings = append(s.greetings, r)
 	s.settle()
-	if s.greeting == nil {
+	if len(s.greetings) != 1 { // they are answered, or the timer of the first is that of all
 		return
 	}
 	s.greetingTimer = time.AfterFunc(memoryWait, func() {
 		s.mu.Lock()
 		defer s.unlock()
-		if s.greeting == &r && s.err == nil {
+		if s.err == nil {
 			s.answerInitialize()
 		}
 	})
 }
 
-// answerInitialize answers the client's initialize with what is known of the members now.
+// answerInitialize answers each initialize of the client with what is known of the members now.
 func (s *session) answerInitialize() {
-	r := *s.greeting
-	s.greeting = nil
+	greetings := s.greetings
+	s.greetings = nil
 	if s.greetingTimer != nil {
 		s.greetingTimer.Stop()
 	}
-	requested, _ := rawjson.MemberText(r.m.Params(), "protocolVersion")
 	var all []said
 	for _, l := range s.links {
 		if l.state != gone {
 			all = append(all, said{l.m.Name, l.said})
 		}
 	}
-	s.answer(r.number, declare(s.setup.opts, s.setup.several(), requested, all))
+	for _, r := range greetings {
+		requested, _ := rawjson.MemberText(r.m.Params(), "protocolVersion")
+		s.answer(r.number, declare(s.setup.opts, s.setup.several(), requested, all))
+	}
 }
 
 // replace gives the session other members, and the client what follows from that.

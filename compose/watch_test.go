@@ -101,3 +101,21 @@ func TestMemberThatRecovers(t *testing.T) {
 		ssetest.Want(t, "dials", a.dialled(), 1)
 	})
 }
+
+// Each initialize of a client is answered, also two that wait for memory at once.
+func TestTwoInitializes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := newFake("x")
+		f.be(asker.Asking)
+		f.silent["initialize"] = true
+		c := dial(t, newView(t, members("a", f)))
+		const params = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`
+		c.request(1, "initialize", params)
+		c.request(2, "initialize", params)
+		c.want("nothing yet")
+		time.Sleep(time.Second)
+		got := c.take()
+		ssetest.Want(t, "answers", len(got), 2)
+		ssetest.WantText(t, "both", strings.Join(got, "\n"), `{"id":1,"result":`, `{"id":2,"result":`)
+	})
+}
