@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,6 +37,7 @@ type link struct {
 	lists [merge.Kinds]*merge.List
 	reads [merge.Kinds]*listRead // nil: the list is not being read
 	paces [merge.Kinds]pace      // of the reads of lists that change
+	tried [merge.Kinds]time.Time // when a list could not be read; zero: it could, or has not been read
 	why   string                 // it fails; empty: it does not
 	used  bool                   // it has got a request of the client, so that its server runs
 }
@@ -44,6 +46,7 @@ type link struct {
 type listRead struct {
 	pages   *pages.Reader
 	entries []json.RawMessage
+	taken   int // pages
 	bytes   int
 	hash    hash.Hash // of the pages
 	again   bool      // it has changed meanwhile
@@ -177,6 +180,7 @@ func (l *link) readList(e linkEvent, kind merge.Kind) {
 		l.reads[kind].again = l.reads[kind].again || e == changed
 	case e == changed:
 		l.readChanged(kind)
+	case e == wanted && time.Since(l.tried[kind]) < firstPause: // else each request that wants it would have it read
 	default:
 		l.startRead(kind)
 	}
@@ -202,27 +206,31 @@ func (l *link) readPage(kind merge.Kind) {
 	l.ask(kind.Method(), r.pages.Params(), func(response *jsonrpc.Message, why string) {
 		switch {
 		case l.reads[kind] != r:
-		case response == nil || response.Result() == nil && isInternal(response):
-			l.reads[kind] = nil
+		case response == nil:
 			l.unread(kind, why)
-		case response.Result() == nil: // it declares the list, and does not know its method
+		case response.Result() != nil:
+			l.takePage(kind, response.Result())
+		case r.taken == 0 && saysNone(response): // it declares the list, and does not know its method
 			l.reads[kind] = nil
 			l.keepEmpty(kind)
 		default:
-			l.takePage(kind, response.Result())
+			l.unread(kind, why)
 		}
 	})
 }
 
-// isInternal reports whether an error response says that something has failed, and not that the request is wrong.
-func isInternal(response *jsonrpc.Message) bool {
+// saysNone reports whether an error response to the request for a list says that there is none. Any other error may
+// pass.
+func saysNone(response *jsonrpc.Message) bool {
 	code, _ := rawjson.Member(response.Error(), "code")
-	return string(code) == strconv.Itoa(jsonrpc.CodeInternalError)
+	none := []string{strconv.Itoa(jsonrpc.CodeMethodNotFound), strconv.Itoa(jsonrpc.CodeInvalidParams)}
+	return slices.Contains(none, string(code))
 }
 
 // takePage adds a page to a list that is being read. A list whose pages are known is complete.
 func (l *link) takePage(kind merge.Kind, result json.RawMessage) {
 	r := l.reads[kind]
+	r.taken++
 	r.hash.Write(result)
 	r.hash.Write([]byte{'\n'}) // no message has it
 	key := newListKey(kind, r.hash)
@@ -271,7 +279,7 @@ func (l *link) keepEmpty(kind merge.Kind) {
 
 // keep takes a list that has been read.
 func (l *link) keep(kind merge.Kind, list *merge.List) {
-	l.lists[kind] = list
+	l.lists[kind], l.tried[kind] = list, time.Time{}
 	if kind == merge.Tools {
 		l.s.view.noteTools(l.m.Name, list.Len())
 	}
@@ -282,17 +290,16 @@ func (l *link) keep(kind merge.Kind, list *merge.List) {
 	l.s.changed()
 }
 
-// unread is what follows from a list that cannot be read. That of tools makes the member fail. Another one counts as
-// empty until it is read; a list that was known stays.
+// unread is called when a list cannot be read. Without its tools the member fails, so that it is tried again. Another
+// list is read again when somebody wants it, and nothing waits for it meanwhile; a list that was known stays.
 func (l *link) unread(kind merge.Kind, why string) {
-	switch {
-	case l.state == reading && kind == merge.Tools:
+	l.reads[kind] = nil
+	l.tried[kind] = time.Now()
+	if l.state == reading && kind == merge.Tools {
 		l.failed(unreadable, why)
-	case l.lists[kind] == nil:
-		l.keepEmpty(kind)
-	default:
-		l.s.settle()
+		return
 	}
+	l.s.settle()
 }
 
 // publish makes the tools of the member a part of what the client gets, and reads the other lists that are wanted.
@@ -368,6 +375,7 @@ func (l *link) disconnect(untaken jsonrpc.ID) {
 	s.later(func() { _ = c.Close() }) // how it ended does not matter any more
 	l.conn, l.used, l.asks = nil, false, false
 	l.reads = [merge.Kinds]*listRead{}
+	l.tried = [merge.Kinds]time.Time{}
 	l.stopPaces()
 	s.dropAsked(c)
 	for number, on := range s.open {

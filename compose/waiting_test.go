@@ -319,3 +319,43 @@ func TestPages(t *testing.T) {
 		c.want("it has the new list")
 	})
 }
+
+// A list that fails is read again: that of tools with the retry of its member, another one when somebody wants it, but
+// not for each request.
+func TestListThatFailsOnce(t *testing.T) {
+	const fault = `{"code":-32000,"message":"too many requests"}`
+	inBubble(t, func(t *testing.T) {
+		a, b := full("a"), full("b")
+		a.fault["prompts/list"], a.fault["resources/list"] = fault, fault
+		c := open(t, newView(t, members("a", a, "b", b)))
+		c.take()
+		c.request(2, "prompts/list", `{}`)
+		c.want("without it", `{"id":2,"result":`+listOf("prompts", "name", "b__p", "b__b_prompt", "b__hidden")+`}`)
+		c.request(3, "resources/read", `{"uri":"x:a"}`)
+		ssetest.WantText(t, "read", strings.Join(c.take(), ""), `{"id":3,"error":{"code":-32002`)
+		a.set(func(f *fake) { clear(f.fault) })
+		c.request(4, "prompts/get", `{"name":"a__p"}`)
+		ssetest.WantText(t, "at once", strings.Join(c.take(), ""), `{"id":4,"error":`, `"retryable":true`)
+		time.Sleep(10 * time.Second)
+		a.conn().take()
+		c.request(5, "prompts/get", `{"name":"a__p"}`)
+		c.request(6, "resources/read", `{"uri":"x:a"}`)
+		a.wantGot(t, "when it is well", `{"id":5,"method":"prompts/get","params":{"name":"p"}}`,
+			`{"id":6,"method":"resources/read","params":{"uri":"x:a"}}`)
+		time.Sleep(time.Second)
+		c.want("told", `{"method":"notifications/prompts/list_changed"}`)
+	})
+	inBubble(t, func(t *testing.T) {
+		a := newFake("x")
+		a.fault["tools/list"] = fault
+		c := open(t, newView(t, members("a", a, "b", newFake("y"))))
+		c.take()
+		c.request(2, "tools/list", `{}`)
+		c.want("without it", tools(2, "b__y"))
+		a.set(func(f *fake) { clear(f.fault) })
+		time.Sleep(10 * time.Second)
+		c.want("told", `{"method":"notifications/tools/list_changed"}`)
+		c.request(3, "tools/list", `{}`)
+		c.want("when it is well", tools(3, "a__x", "b__y"))
+	})
+}
