@@ -3,6 +3,8 @@ package compose
 import (
 	"crypto/sha256"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/clip"
@@ -36,6 +38,7 @@ func (v *View) logResult(log *slog.Logger, r *merge.Result) {
 	}
 	over := make(map[string][]string) // the names that a limit leaves out
 	var limits []string
+	templates := make(map[string]int) // how many are left out of a member
 	for _, left := range r.Left {
 		switch {
 		case left.Reason == merge.NameTaken && left.Kind <= merge.Prompts:
@@ -43,11 +46,18 @@ func (v *View) logResult(log *slog.Logger, r *merge.Result) {
 				log.Warn("name taken", "name", left.Name, "by", clip.Long(left.By), "member", left.Member,
 					"tool", clip.Long(left.Own))
 			}
+		case left.Reason == merge.OverLimit && left.Kind == merge.Templates:
+			templates[left.Member]++
 		case left.Reason == merge.OverLimit:
 			if over[left.By] == nil {
 				limits = append(limits, left.By)
 			}
 			over[left.By] = append(over[left.By], left.Name)
+		}
+	}
+	for _, member := range slices.Sorted(maps.Keys(templates)) {
+		if v.isNews("templates", member) {
+			log.Warn("templates left out", "member", member, "count", templates[member], "limit", merge.MaxTemplates)
 		}
 	}
 	for _, limit := range limits {

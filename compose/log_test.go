@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,5 +75,25 @@ func TestToolsLeftOutAreInTheLog(t *testing.T) {
 		}
 		ssetest.Want(t, "log", out.String(),
 			`level=WARN msg="tools left out" server=team count=2 limit="trae takes 40 tools" tools="b__u, a__t40"`+"\n")
+	})
+}
+
+// The log says, once, of which member there are too many templates.
+func TestTemplatesLeftOutAreInTheLog(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var templates []string
+		for i := range 1003 {
+			templates = append(templates, fmt.Sprintf("x:%d/{id}", i))
+		}
+		a := full("a")
+		a.lists["resources/templates/list"] = listOf("resourceTemplates", "uriTemplate", templates...)
+		var out ssetest.Output
+		v, err := compose.New(members("a", a, "b", full("b")), compose.Options{Name: "team", Logger: ssetest.Logger(&out)})
+		ssetest.Must(t, err)
+		for range 2 {
+			open(t, v).request(2, "resources/templates/list", "{}")
+		}
+		ssetest.WantText(t, "log", out.String(), `level=WARN msg="templates left out" server=team member=a count=3 limit=1000`+"\n")
+		ssetest.Want(t, "lines", strings.Count(out.String(), "templates left out"), 1)
 	})
 }

@@ -15,6 +15,9 @@ import (
 // MaxTools bounds the tools of a Result. More are left out from the end.
 const MaxTools = 10_000
 
+// MaxTemplates bounds the templates of one server. More are left out: each is compiled, and may read each URI.
+const MaxTemplates = 1000
+
 // Input is all that a result depends on.
 type Input struct {
 	Members []Member // in the order of the configuration; their names are not the same
@@ -204,6 +207,8 @@ func (r *Result) addLocated(m *Member, kind Kind) {
 			left.Reason, left.By = Reason(verdict.Reason), verdict.Rule
 		case taken && has != left.Origin:
 			left.Reason, left.By = NameTaken, has.Member
+		case kind == Templates && i >= MaxTemplates:
+			left.Reason, left.By = OverLimit, "a server has "+strconv.Itoa(MaxTemplates)+" templates"
 		default: // a server may list a URI twice, under two names
 			r.taken[kind][e.name] = left.Origin
 			r.add(kind, Entry{list.raw[i], e.name, left.Origin}, e)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -64,6 +65,7 @@ type entry struct {
 	name        string         // or the URI, or the template; empty: none
 	description int            // its characters
 	app         string         // the URI of the app of a tool; empty: none
+	prefix      string         // of what a template makes
 	matches     *regexp.Regexp // of a template; nil: nothing
 }
 
@@ -79,7 +81,10 @@ func NewList(kind Kind, entries []json.RawMessage) *List {
 			e.description = utf8.RuneCountInString(text)
 			e.app = appOf(raw)
 		case Templates:
-			e.matches = compileTemplate(e.name)
+			if i < MaxTemplates {
+				e.prefix, _, _ = strings.Cut(e.name, "{")
+				e.matches = compileTemplate(e.name)
+			}
 		}
 	}
 	return l

@@ -284,7 +284,7 @@ func TestTemplates(t *testing.T) {
 		{"a.c{x}", "a.cd", "abc"},
 		{"x:[{a}]", "x:[1]", "x:1"},
 		{"plain", "plain", "plain1"},
-		{"l:{+x}", "l:" + strings.Repeat("x", 16<<10-2), "l:" + strings.Repeat("x", 16<<10-1)}, // all of it would be read
+		{"l:{+x}", "l:" + strings.Repeat("x", 8<<10-2), "l:" + strings.Repeat("x", 8<<10-1)}, // all of it would be read
 		{"x:{", "", "x: x:1"},
 		{"x:{}", "", "x: x:1"},
 		{strings.Repeat("a", 2049), "", strings.Repeat("a", 2048)},
@@ -299,6 +299,25 @@ func TestTemplates(t *testing.T) {
 				ssetest.Want(t, c.template+" makes "+uri, ok, want)
 			}
 		}
+	}
+}
+
+// Of a server with very many templates the first ones are in the view.
+func TestTooManyTemplates(t *testing.T) {
+	var entries []map[string]string
+	for i := range merge.MaxTemplates + 2 {
+		entries = append(entries, map[string]string{"uriTemplate": fmt.Sprintf("x%d:{+path}", i)})
+	}
+	encoded, _ := json.Marshal(entries)
+	m := merge.Member{Name: "m"}
+	m.Lists[merge.Templates] = list(merge.Templates, string(encoded))
+	r := merge.Build(merge.Input{Members: []merge.Member{m}})
+	ssetest.Want(t, "listed", len(r.Lists[merge.Templates]), merge.MaxTemplates)
+	ssetest.Want(t, "left out", fmt.Sprint(len(r.Left), " ", r.Left[0].Name, " ", r.Left[0].Reason, " ", r.Left[0].By),
+		"2 x1000:{+path} over the limit a server has 1000 templates")
+	for uri, want := range map[string]bool{"x999:a": true, "x1000:a": false} {
+		_, ok := r.Template(uri)
+		ssetest.Want(t, uri, ok, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package merge
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 )
@@ -76,7 +77,7 @@ func (r *Result) Resource(uri string) (member string, ok bool) {
 }
 
 // maxTemplateURI bounds the URIs that are compared with templates, in bytes: each template reads all of the URI.
-const maxTemplateURI = 16 << 10
+const maxTemplateURI = 8 << 10
 
 // Template returns the member that lists a template with this text, else the first with one that can make the URI, as
 // far as its rules allow that.
@@ -90,7 +91,7 @@ func (r *Result) Template(uri string) (member string, ok bool) {
 		return "", false
 	}
 	for _, t := range r.templates {
-		if t.matches != nil && t.matches.MatchString(uri) && r.Allows(t.member, uri) {
+		if t.matches != nil && strings.HasPrefix(uri, t.prefix) && t.matches.MatchString(uri) && r.Allows(t.member, uri) {
 			return t.member, true
 		}
 	}
