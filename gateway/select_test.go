@@ -2,11 +2,13 @@ package gateway_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +146,40 @@ func TestCallByHints(t *testing.T) {
 		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), keep, drop)
 		time.Sleep(time.Second)
 		wantSorted(p, "0 {*", answered("1", 1, "tools/call"), "2 error -32602")
+	})
+}
+
+// Memory does not take the place of hints that the server has listed since: a tool that is left out by them stays so.
+func TestOldHintsInMemory(t *testing.T) {
+	var isReadOnly atomic.Bool
+	isReadOnly.Store(true)
+	u := &server{capabilities: withLists, handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method != "tools/list" {
+			return false
+		}
+		const tool = `{"tools":[{"name":"x","annotations":{"readOnlyHint":%t}}]}`
+		s.say(string(jsonrpc.NewResult(m.ID, fmt.Appendf(nil, tool, isReadOnly.Load()))))
+		return true
+	}}
+	with := remembering()
+	with.Select = &compose.Selection{Only: compose.OnlyReadOnly}
+	inFakeTime(t, u, with, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), initialized)
+		p.post(request("1", "tools/list"))
+		time.Sleep(time.Second)
+		p.post(call("2", "x"))
+		wantSorted(p, "0 {*", "1 {*", answered("2", 1, "tools/call"))
+		isReadOnly.Store(false)
+		p.post(asking("3", "tools/list", `{"cursor":"1"}`)) // a page is not answered from memory
+		time.Sleep(time.Second)
+		p.post(call("4", "x"))
+		wantSorted(p, `3 {"tools":[]}`, "4 error -32602")
+		p.post(call("5", "unknown")) // memory is asked
+		time.Sleep(time.Second)
+		p.want("5 error -32602")
+		p.post(call("6", "x"))
+		p.want("6 error -32602")
 	})
 }
 

@@ -76,15 +76,16 @@ func (s *Selection) filter(method string, result json.RawMessage) json.RawMessag
 	return result
 }
 
-// noteHints notes the hints of the tools that memory has, the closest last.
+// noteHints notes the hints of the tools that memory has, the closest first. Hints that are known stay: lists of the
+// server itself are newer.
 func (s *Selection) noteHints(of handshake.Recalled) {
-	for _, answers := range []*remember.Answers{of.Nearest, of.Earlier, of.Exact} {
+	for _, answers := range []*remember.Answers{of.Exact, of.Earlier, of.Nearest} {
 		if answers == nil {
 			continue
 		}
 		tools, _ := answers.Items(mcp.MethodListTools, "tools")
 		for _, tool := range tools {
-			s.Hints.Note(tool)
+			s.Hints.NoteOld(tool)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func (o Only) allows(h hint) bool {
 
 // Note keeps the hints of a tool of a list.
 func (h *Hints) Note(tool json.RawMessage) {
-	name, ok := rawjson.MemberText(tool, "name")
-	if !ok || len(name) > 4*maxGlobRunes {
+	name, ok := noted(tool)
+	if !ok {
 		return
 	}
 	hints := hintOf(tool)
@@ -56,6 +56,31 @@ func (h *Hints) Note(tool json.RawMessage) {
 		h.of = make(map[string]hint)
 	}
 	h.of[name] = hints
+}
+
+// NoteOld keeps the hints of a tool of a list that memory has, unless hints of that tool are known: a list of the
+// server itself is newer than memory.
+func (h *Hints) NoteOld(tool json.RawMessage) {
+	name, ok := noted(tool)
+	if !ok {
+		return
+	}
+	hints := hintOf(tool)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, isKnown := h.of[name]; isKnown || len(h.of) >= maxHints {
+		return
+	}
+	if h.of == nil {
+		h.of = make(map[string]hint)
+	}
+	h.of[name] = hints
+}
+
+// noted returns the name of a tool. It reports false for a tool whose hints are not kept.
+func noted(tool json.RawMessage) (name string, ok bool) {
+	name, ok = rawjson.MemberText(tool, "name")
+	return name, ok && len(name) <= 4*maxGlobRunes
 }
 
 // NotePage notes the tools of a result of tools/list.
