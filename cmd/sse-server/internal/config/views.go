@@ -94,11 +94,10 @@ func (v *View) IsOfAll() bool { return v.ofAll }
 // them, and the file says nothing about views. A server of its name keeps the path. On stdio it is what several servers
 // are served as.
 func (c *Config) addViewOfAll() {
-	reachesOthers := !httpcheck.IsLoopback(string(c.Addr)) || c.AuthTokensFile != "" || len(c.OAuth) > 0
 	isTaken := func(s *Server) bool { return slices.Contains(namesOfAll, s.Name) }
 	switch {
 	case len(c.Servers) < 2, len(c.Servers) > maxMembers, c.hasViews, c.Shared != "", c.Connect != nil:
-	case c.Does != "stdio" && (reachesOthers || slices.ContainsFunc(c.Servers, isTaken)):
+	case c.Does != "stdio" && (c.reachesOthers() || slices.ContainsFunc(c.Servers, isTaken)):
 	default:
 		v := c.newView(rootName)
 		v.ofAll = true
@@ -109,6 +108,14 @@ func (c *Config) addViewOfAll() {
 		}
 		c.Views = append(c.Views, v)
 	}
+}
+
+// reachesOthers reports whether somebody on another machine may reach the servers: at the address itself, or through a
+// proxy on this machine, which the options for one give away.
+func (c *Config) reachesOthers() bool {
+	isOther := func(host string) bool { return !httpcheck.IsLoopback(host) }
+	return isOther(string(c.Addr)) || slices.ContainsFunc(c.AllowedHosts, isOther) || len(c.TrustedProxies) > 0 ||
+		c.PublicURL != "" || c.AuthTokensFile != "" || len(c.OAuth) > 0
 }
 
 // namesOfAll are names of servers beside which there is no view of all.
