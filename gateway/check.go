@@ -167,6 +167,9 @@ func (c *checks) sessions(up upstream.Upstream) {
 		"contradicts %s: clients that share a session cannot each initialize it")
 	c.contradictIf(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "Sessions",
 		"contradicts %s: a shared session cannot send the headers of one client")
+	if _, isView := up.(composed); isView {
+		c.inFrontOfView()
+	}
 	command, ok := up.(process.Command)
 	switch {
 	case !ok:
@@ -179,6 +182,17 @@ func (c *checks) sessions(up upstream.Upstream) {
 		c.contradictIf(shared, "Sessions", "PrincipalEnv",
 			"contradicts %s: a shared child has no principal of one client")
 	}
+}
+
+// inFrontOfView refuses the options that cannot hold in front of a view. A view resolves a name that a client calls, so
+// rules here would miss tools that have several names. Its sessions belong to the client that opens them.
+func (c *checks) inFrontOfView() {
+	c.refuseIf(c.o.Select != nil, "Select",
+		"has no effect in front of a view: give its members the rules, by the Selection of a compose.Member")
+	c.refuseIf(c.o.Warm > 0, "Warm",
+		"has no effect in front of a view: give it to the gateways of its members, which start the servers")
+	c.refuseIf(c.o.Sessions == SessionsShared, "Sessions",
+		"a view has a session for each client: share those of the gateways of its members")
 }
 
 // serverName matches valid names of servers. A name is part of a path and the value

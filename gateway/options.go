@@ -104,7 +104,8 @@ type Options struct {
 	// each connection has its own, with SessionsShared all connections share one.
 	// SessionsShared excludes all that belongs to one client: PassRequest, ForwardHeaders, NoAutoInitialize and
 	// the PrincipalEnv of an upstream.Command. The server's own requests to a client (sampling, elicitation,
-	// roots) are refused then. Default SessionsPerConnection.
+	// roots) are refused then. It is an error in front of a compose.View, but its members may have it. Default
+	// SessionsPerConnection.
 	Sessions Sessions
 	// Warm is the number of servers that are started ahead of connections. They are not initialized: each
 	// connection runs its own handshake. A server that a connection takes is replaced at once.
@@ -119,7 +120,7 @@ type Options struct {
 	// that one server runs only while nothing is remembered of it, and for ProcessIdle after its last use.
 	//
 	// An upstream.URL has no process to start: with SessionsPerConnection a Warm of 1 and above is an error there.
-	// So it is with PassRequest, ForwardHeaders or a PrincipalEnv.
+	// So it is with PassRequest, ForwardHeaders or a PrincipalEnv, and in front of a compose.View.
 	Warm int
 	// Remember answers clients from memory while their server starts, and ends servers that are not
 	// used. It has no effect in front of anything but an upstream.Command, or with
@@ -140,7 +141,8 @@ type Options struct {
 	// Select chooses among the tools, prompts and resources of the server. What it leaves out is in no list, and a
 	// request that names it gets the error of an unknown name before it reaches the server. What is remembered of
 	// the server is whole. A tool that Select.Only needs the hints of cannot be called before the server has listed
-	// it to some client, or memory has its list. It must not be changed later. Default nil: everything.
+	// it to some client, or memory has its list. It must not be changed later. It is an error in front of a
+	// compose.View, whose members have rules of their own. Default nil: everything.
 	Select *compose.Selection
 
 	// Access: clients that may connect, and the answers that they see.

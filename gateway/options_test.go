@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -65,6 +66,9 @@ func TestContradictoryOptions(t *testing.T) {
 		"warm with request":          {&server{}, gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},
 		"shared with request":        {&server{}, gateway.Options{Sessions: shared, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Sessions"},
 		"warm with headers":          {&server{}, gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: contradicts ForwardHeaders"},
+		"a selection of a view":      {new(compose.View), gateway.Options{Select: &compose.Selection{}}, "Select: has no effect in front of a view: give its members the rules"},
+		"warm view":                  {new(compose.View), gateway.Options{Warm: 1}, "Warm: has no effect in front of a view: give it to the gateways of its members"},
+		"shared view":                {new(compose.View), gateway.Options{Sessions: shared}, "Sessions: a view has a session for each client"},
 		"a long request":             {&server{}, gateway.Options{RequestTimeout: time.Hour}, ""},
 		"one address above all":      {&server{}, gateway.Options{MaxConnections: 5, MaxConnectionsPerIP: 6}, "MaxConnectionsPerIP: must be at most MaxConnections"},
 		"one address, all unlimited": {&server{}, gateway.Options{MaxConnections: -1, MaxConnectionsPerIP: 6}, ""},
