@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -181,5 +182,41 @@ func TestReplaceOfAMemberThatFails(t *testing.T) {
 		c.request(3, "tools/list", "{}")
 		c.want("the list", tools(3, "m__x", "n__y"))
 		ssetest.Want(t, "tries of the one that has left", dead.dialled(), tries)
+	})
+}
+
+// A subscription ends with the rule that allowed it: the server is told, the client hears of the resource no more, and
+// a new connection does not subscribe again.
+func TestReplaceEndsSubscriptions(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := full("a"), full("b")
+		list := members("a", a, "b", b)
+		v := newView(t, list)
+		c := open(t, v)
+		for i, uri := range []string{"x:a", "x:all"} {
+			c.request(int64(i+2), "resources/subscribe", `{"uri":"`+uri+`"}`)
+			a.conn().say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, i+2))
+		}
+		a.conn().take()
+		list = members("a", a, "b", b)
+		list[0].Resources = []string{"x:all", "x:none"}
+		ssetest.Must(t, v.Replace(list, compose.Options{Name: "team"}))
+		ssetest.WantText(t, "the server", strings.Join(a.conn().take(), "\n"), `"method":"resources/unsubscribe","params":{"uri":"x:a"}}`)
+		time.Sleep(time.Second)
+		c.take()
+		updated := func(uri string) {
+			a.conn().say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`)
+		}
+		updated("x:a")
+		updated("x:all/part")
+		c.want("left out")
+		updated("x:all")
+		c.want("allowed", `{"method":"notifications/resources/updated","params":{"uri":"x:all"}}`)
+		time.Sleep(time.Minute)
+		a.conn().end(io.EOF)
+		ssetest.Want(t, "dials", a.dialled(), 2)
+		got := strings.Join(a.conn().take(), "\n")
+		ssetest.WantText(t, "subscribed again", got, `{"uri":"x:all"}`)
+		ssetest.Want(t, "the one that is left out", strings.Contains(got, `{"uri":"x:a"}`), false)
 	})
 }

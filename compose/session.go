@@ -204,6 +204,7 @@ func (s *session) replace(setup *setup) {
 			l.event(remove, merge.Tools)
 		}
 	}
+	s.endSubscriptions()
 	if s.params != nil {
 		for _, l := range s.links {
 			if l.state == unopened {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -90,12 +91,30 @@ func (s *session) unsubscribe(r request) {
 // resubscribe subscribes again, on a new connection with a member.
 func (l *link) resubscribe() {
 	for _, uri := range slices.Sorted(maps.Keys(l.s.subscribed)) {
-		if l.s.subscribed[uri] == l.m.Name {
-			params := json.RawMessage(`{"uri":` + string(rawjson.Quote(uri)) + `}`)
-			l.ask(mcp.MethodSubscribe, params, func(*jsonrpc.Message, string) {}) // the client has its answer
+		if l.s.subscribed[uri] == l.m.Name && l.allowsURI(uri) {
+			l.askAbout(mcp.MethodSubscribe, uri)
 		}
 	}
 }
+
+// endSubscriptions ends the subscriptions that rules do not allow any more.
+func (s *session) endSubscriptions() {
+	for _, uri := range slices.Sorted(maps.Keys(s.subscribed)) {
+		if l := s.linkTo(s.subscribed[uri]); l != nil && !l.allowsURI(uri) {
+			delete(s.subscribed, uri)
+			l.askAbout(mcp.MethodUnsubscribe, uri)
+		}
+	}
+}
+
+// askAbout sends a request about a subscription, to which the client has its answer.
+func (l *link) askAbout(method, uri string) {
+	params := json.RawMessage(`{"uri":` + string(rawjson.Quote(uri)) + `}`)
+	l.ask(method, params, func(*jsonrpc.Message, string) {})
+}
+
+// allowsURI reports whether the rules of the member leave a URI in the view.
+func (l *link) allowsURI(uri string) bool { return l.m.rules.Name(selection.Resources, uri).Allowed() }
 
 // wantsUpdate reports whether the client subscribes to a resource at a member, or to one above it (MCP 2025-11-25,
 // schema, ResourceUpdatedNotification).

@@ -127,7 +127,8 @@ func (c *conn) notification(m *jsonrpc.Message) []byte {
 	case mcp.MethodCancelled:
 		return s.withdraw(c, m)
 	case mcp.MethodResourceUpdated:
-		if uri, _ := m.Param("uri").Text(); !s.setup.several() || s.wantsUpdate(l.m.Name, uri) {
+		uri, _ := m.Param("uri").Text()
+		if l.allowsURI(uri) && (!s.setup.several() || s.wantsUpdate(l.m.Name, uri)) {
 			return m.Raw()
 		}
 	case mcp.MethodLogMessage:
