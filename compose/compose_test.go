@@ -449,3 +449,30 @@ func TestMessagesOfAMemberKeepTheirOrder(t *testing.T) {
 		c.want("list", tools(4, "a__t", "b__t"))
 	})
 }
+
+// A member that asks without end leaves room for the questions of the others. The only member has all of it.
+func TestTooManyQuestions(t *testing.T) {
+	for others, most := range map[bool]int{true: 64, false: 256} {
+		inBubble(t, func(t *testing.T) {
+			a, b := newFake("x"), newFake("y")
+			list := members("a", a, "b", b)
+			if !others {
+				list = list[:1]
+			}
+			c := open(t, newView(t, list))
+			c.take()
+			a.conn().take()
+			for i := range most {
+				a.conn().say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"sampling/createMessage","params":{}}`, i))
+			}
+			ssetest.Want(t, "questions", len(c.take()), most)
+			a.conn().say(`{"jsonrpc":"2.0","id":"more","method":"sampling/createMessage","params":{}}`)
+			c.want("one more")
+			ssetest.WantText(t, "refused", strings.Join(a.conn().take(), ""), `{"id":"more","error":`, `"server_busy"`)
+			if others {
+				b.conn().say(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"hi"}}`)
+				ssetest.WantText(t, "the other", strings.Join(c.take(), ""), `"elicitation/create"`)
+			}
+		})
+	}
+}

@@ -10,8 +10,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// maxAsked bounds the questions of members that a session has open, as it is bounded for one server.
-const maxAsked = 256
+// The bounds of the questions that a session has open: of all members, as it is bounded for one server, and of one member
+// of several, which must leave room for the others.
+const (
+	maxAsked      = 256
+	maxAskedOfOne = 64
+)
 
 // ownRequest is a request of the view itself.
 type ownRequest struct {
@@ -167,7 +171,7 @@ func (s *session) ask(c *conn, m *jsonrpc.Message) []byte {
 		s.later(func() { _ = c.Send(jsonrpc.NewResult(m.ID, []byte(`{}`))) })
 		return nil
 	}
-	if len(s.asked) >= maxAsked {
+	if !s.mayAsk(c) {
 		busy := jsonrpc.ReasonError("too many requests to the client are unanswered", "server_busy", true)
 		s.later(func() { _ = c.Send(jsonrpc.NewError(m.ID, busy)) })
 		return nil
@@ -183,6 +187,17 @@ func (s *session) ask(c *conn, m *jsonrpc.Message) []byte {
 		}
 	}
 	return question.Renumbered(id)
+}
+
+// mayAsk reports whether a member may have one more question open.
+func (s *session) mayAsk(c *conn) bool {
+	own := 0
+	for _, one := range s.asked {
+		if one.conn == c {
+			own++
+		}
+	}
+	return len(s.asked) < maxAsked && (own < maxAskedOfOne || !s.setup.several())
 }
 
 // takeReply passes the client's answer to the member that has asked.
