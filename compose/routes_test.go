@@ -349,3 +349,25 @@ func TestRulesOfAViewOfOne(t *testing.T) {
 		})
 	}
 }
+
+// Results that name very long URIs cost a session little: those are not kept, and of long ones the oldest go.
+func TestLongURIsThatAreNamed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newFake("t")
+		c := open(t, newView(t, members("a", a, "b", newFake("t"))))
+		long := func(i, bytes int) string { return fmt.Sprintf("z:%04d", i) + strings.Repeat("u", bytes-6) }
+		name := func(number int64, uri string) {
+			c.request(number, "tools/call", `{"name":"a__t"}`)
+			a.conn().say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"resource_link","uri":%q}]}}`, number, uri))
+		}
+		for i := range 33 { // 256 KiB, and one more
+			name(int64(10+i), long(i, 8<<10))
+		}
+		name(100, long(40, 8<<10+1))
+		for i, uri := range map[int]string{0: long(0, 8<<10), 1: long(1, 8<<10), 32: long(32, 8<<10), 40: long(40, 8<<10+1)} {
+			a.conn().take()
+			c.request(int64(200+i), "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))
+			ssetest.Want(t, fmt.Sprint("kept ", i), len(a.conn().take()) == 1, i == 1 || i == 32)
+		}
+	})
+}

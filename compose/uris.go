@@ -12,13 +12,18 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// maxNamedURIs bounds the URIs that results have named to a client. The oldest go.
-const maxNamedURIs = 1024
+// The bounds of the URIs that results have named to a client. The oldest go; one that is too long is not kept.
+const (
+	maxNamedURIs     = 1024
+	maxNamedURI      = 8 << 10
+	maxNamedURIBytes = 256 << 10
+)
 
 // namedURIs are URIs that results have named to a client, with the members that gave these results.
 type namedURIs struct {
 	members map[string]string
 	order   []string // the oldest first
+	bytes   int      // of all URIs
 }
 
 // note notes URIs of a member. The newest result decides.
@@ -27,11 +32,16 @@ func (n *namedURIs) note(member string, uris []string) {
 		n.members = make(map[string]string)
 	}
 	for _, uri := range uris {
+		if len(uri) > maxNamedURI {
+			continue
+		}
 		if _, known := n.members[uri]; !known {
 			n.order = append(n.order, uri)
+			n.bytes += len(uri)
 		}
 		n.members[uri] = member
-		if len(n.order) > maxNamedURIs {
+		for len(n.order) > maxNamedURIs || n.bytes > maxNamedURIBytes {
+			n.bytes -= len(n.order[0])
 			delete(n.members, n.order[0])
 			n.order = n.order[1:]
 		}
