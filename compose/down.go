@@ -40,6 +40,11 @@ func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 
 // send sends a request to its member, in the goroutine of the client. It is called with mu held, and gives it up.
 func (s *session) send(r request, to destination) error {
+	if row := routes[r.m.Method]; row.needs != "" && to.link.lacks(row.needs) {
+		s.answer(r.number, row.instead)
+		s.unlock()
+		return nil
+	}
 	c := to.link.conn
 	m, err := addressed(r.m, to.own)
 	if err != nil {

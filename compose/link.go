@@ -219,6 +219,11 @@ func (l *link) readPage(kind merge.Kind) {
 	})
 }
 
+// lacks reports whether the member has answered initialize, and has not declared a capability.
+func (l *link) lacks(capability ...string) bool {
+	return l.said != nil && !mcp.Declares(l.said, append([]string{"capabilities"}, capability...)...)
+}
+
 // saysNone reports whether an error response to the request for a list says that there is none. Any other error may
 // pass.
 func saysNone(response *jsonrpc.Message) bool {

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +30,9 @@ type destination struct {
 type row struct {
 	answer func(s *session, r request)
 	by     []place
+
+	needs   string          // the capability without which a member does not get the request; empty: none
+	instead json.RawMessage // the result that the client gets then
 }
 
 // isKnown reports whether the table has the row.
@@ -56,7 +60,7 @@ func init() { // the rows and the functions that they name refer to each other
 		mcp.MethodSubscribe:    {by: []place{{uri, subscribe}}},
 		mcp.MethodComplete: {by: []place{
 			{[]string{"ref", "name"}, named(merge.Prompts)}, {[]string{"ref", "uri"}, template},
-		}},
+		}, needs: "completions", instead: []byte(`{"completion":{"values":[]}}`)},
 	}
 	for _, method := range []string{
 		mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodCancelTask, mcp.MethodUpdateTask,

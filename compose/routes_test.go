@@ -371,3 +371,20 @@ func TestLongURIsThatAreNamed(t *testing.T) {
 		}
 	})
 }
+
+// A member gets no request for what it has not declared, although the view declares it for another one.
+func TestRequestsThatAMemberHasNotDeclared(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := full("a")
+		a.says = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}}}`
+		c := open(t, newView(t, members("a", a, "b", full("b"))))
+		c.take()
+		a.conn().take()
+		c.request(3, "resources/subscribe", `{"uri":"x:a"}`)
+		c.request(4, "completion/complete", `{"ref":{"type":"ref/prompt","name":"a__p"},"argument":{}}`)
+		c.request(5, "resources/unsubscribe", `{"uri":"x:a"}`)
+		a.wantGot(t, "the member")
+		c.want("the client", `{"id":3,"error":{"code":-32601,"message":"a does not know subscriptions"}}`,
+			`{"id":4,"result":{"completion":{"values":[]}}}`, `{"id":5,"result":{}}`)
+	})
+}

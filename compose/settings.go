@@ -54,8 +54,14 @@ func (l *link) use() {
 // subscribe is resource for a subscription, which it notes.
 func subscribe(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 	to, fault, wait := resource(s, uri)
-	if fault != nil {
+	switch {
+	case fault != nil:
 		return to, fault, wait
+	case to.link.state == asking: // the request waits, and is routed again
+		return to, nil, false
+	case to.link.lacks("resources", "subscribe"):
+		fault = jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s does not know subscriptions", to.link.m.Name)
+		return destination{}, fault, false
 	}
 	bytes := len(uri)
 	for other := range s.subscribed {
