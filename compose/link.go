@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -272,6 +273,7 @@ func (l *link) finishRead(kind merge.Kind, list *merge.List) {
 func (r *listRead) add(kind merge.Kind, result json.RawMessage) bool {
 	page, endless := r.pages.Take(result)
 	elements, _ := rawjson.Member(result, kind.Member())
+	elements = bytes.Clone(elements) // else all else of the page would be kept with them
 	rawjson.Each(elements, func(entry json.RawMessage) { r.entries = append(r.entries, entry) })
 	r.bytes += len(elements)
 	return page.Last || endless != nil || r.bytes >= maxListBytes
