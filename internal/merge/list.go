@@ -93,14 +93,18 @@ func NewList(kind Kind, entries []json.RawMessage) *List {
 // Len returns how many entries there are.
 func (l *List) Len() int { return len(l.raw) }
 
-// appOf returns the URI of the app that shows the results of a tool (MCP Apps, and its older form).
+// appOf returns the URI of the app that shows the results of a tool (MCP Apps, and its older form); empty if there is
+// none. Any other URI would lead reads of another member's resource to this one.
 func appOf(tool json.RawMessage) string {
 	if !bytes.Contains(tool, []byte("resourceUri")) {
 		return ""
 	}
-	if uri, ok := rawjson.MemberText(tool, "_meta", "ui", "resourceUri"); ok {
-		return uri
+	uri, ok := rawjson.MemberText(tool, "_meta", "ui", "resourceUri")
+	if !ok {
+		uri, _ = rawjson.MemberText(tool, "_meta", "ui/resourceUri")
 	}
-	uri, _ := rawjson.MemberText(tool, "_meta", "ui/resourceUri")
+	if !strings.HasPrefix(uri, "ui://") {
+		return ""
+	}
 	return uri
 }

@@ -331,10 +331,12 @@ func TestApps(t *testing.T) {
 	r := merge.Build(merge.Input{Members: []merge.Member{
 		member("a", `[{"name":"1","_meta":{"ui":{"resourceUri":"ui://x"}}},{"name":"2","_meta":{"ui/resourceUri":"ui://x"}}]`),
 		member("b", `[{"name":"1","_meta":{"ui/resourceUri":"ui://x"}},{"name":"2","_meta":{"ui":{"resourceUri":"ui://y"}}}]`, "2"),
-		member("c", `[{"name":"1","description":"resourceUri"},{"name":"2","_meta":{"ui":{"resourceUri":1}}}]`),
+		member("c", `[{"name":"1","description":"resourceUri"},{"name":"2","_meta":{"ui":{"resourceUri":1}}},
+			{"name":"3","_meta":{"ui":{"resourceUri":"file:///x"}}},{"name":"4","_meta":{"ui/resourceUri":"file:///x"}}]`),
 	}})
 	ssetest.Want(t, "x", fmt.Sprint(r.Apps("ui://x")), "[a b]")
 	ssetest.Want(t, "left out", fmt.Sprint(r.Apps("ui://y")), "[]")
+	ssetest.Want(t, "no app", fmt.Sprint(r.Apps("file:///x")), "[]")
 	ssetest.Want(t, "none", fmt.Sprint(r.Apps("")), "[]")
 }
 
