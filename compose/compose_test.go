@@ -476,3 +476,19 @@ func TestTooManyQuestions(t *testing.T) {
 		})
 	}
 }
+
+// A client gets progress of the member that has the request alone. A task makes progress after the answer.
+func TestProgressOfAnotherMember(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := newFake("t"), newFake("t")
+		c := open(t, newView(t, members("a", a, "b", b)))
+		c.request(2, "tools/list", `{}`)
+		c.request(3, "tools/call", `{"name":"a__t"}`)
+		c.take()
+		const progress = `"method":"notifications/progress","params":{"progressToken":3,"progress":1}}`
+		b.conn().say(`{"jsonrpc":"2.0",` + progress)
+		c.want("of another member")
+		a.conn().say(`{"jsonrpc":"2.0",`+progress, `{"jsonrpc":"2.0","id":3,"result":{}}`, `{"jsonrpc":"2.0",`+progress)
+		c.want("its own", `{`+progress, `{"id":3,"result":{}}`, `{`+progress)
+	})
+}

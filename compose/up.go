@@ -130,6 +130,10 @@ func (c *conn) notification(m *jsonrpc.Message) []byte {
 		l.reread(merge.Templates)
 	case mcp.MethodCancelled:
 		return s.withdraw(c, m)
+	case mcp.MethodProgress:
+		if s.mayProgress(c, m) {
+			return m.Raw()
+		}
 	case mcp.MethodResourceUpdated:
 		uri, _ := m.Param("uri").Text()
 		if l.allowsURI(uri) && (!s.setup.several() || s.wantsUpdate(l.m.Name, uri)) {
@@ -141,6 +145,17 @@ func (c *conn) notification(m *jsonrpc.Message) []byte {
 		return m.Raw()
 	}
 	return nil
+}
+
+// mayProgress reports whether a member may send this progress: another one must not have the request of its token. No
+// member may have it, because a task makes progress after its request is answered.
+func (s *session) mayProgress(c *conn, m *jsonrpc.Message) bool {
+	number, err := strconv.ParseInt(string(m.Token.Value), 10, 64)
+	if err != nil {
+		return true // the session in front knows no such token
+	}
+	at, open := s.open[number]
+	return !open || at == c
 }
 
 // reread reads a list again that somebody has wanted.
