@@ -486,7 +486,9 @@ func TestProgressOfAnotherMember(t *testing.T) {
 		c.request(3, "tools/call", `{"name":"a__t"}`)
 		c.take()
 		const progress = `"method":"notifications/progress","params":{"progressToken":3,"progress":1}}`
-		b.conn().say(`{"jsonrpc":"2.0",` + progress)
+		for _, token := range []string{"3", `"3"`, "3.0"} {
+			b.conn().say(`{"jsonrpc":"2.0",` + strings.Replace(progress, "3", token, 1))
+		}
 		c.want("of another member")
 		a.conn().say(`{"jsonrpc":"2.0",`+progress, `{"jsonrpc":"2.0","id":3,"result":{}}`, `{"jsonrpc":"2.0",`+progress)
 		c.want("its own", `{`+progress, `{"id":3,"result":{}}`, `{`+progress)

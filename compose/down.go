@@ -140,7 +140,8 @@ func (s *session) Send(msg []byte) error {
 				l.send(m.Raw())
 			}
 		}
-	case routes[m.Method].isKnown() || m.Method == mcp.MethodListen: // a request without an id, which no rule has judged
+	case routes[m.Method].isKnown() || m.Method == mcp.MethodListen:
+		// It is a request without an id, which no rule has judged.
 	case !s.setup.several() && len(s.links) > 0:
 		s.links[0].send(m.Raw())
 	}

@@ -3,6 +3,7 @@ package compose
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
@@ -10,8 +11,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// The bounds of the questions that a session has open: of all members, as it is bounded for one server, and of one member
-// of several, which must leave room for the others.
+// The bounds of the questions that a session has open: of all members, as it is bounded for one server, and of one
+// member of several, which must leave room for the others.
 const (
 	maxAsked      = 256
 	maxAskedOfOne = 64
@@ -150,7 +151,8 @@ func (c *conn) notification(m *jsonrpc.Message) []byte {
 // mayProgress reports whether a member may send this progress: another one must not have the request of its token. No
 // member may have it, because a task makes progress after its request is answered.
 func (s *session) mayProgress(c *conn, m *jsonrpc.Message) bool {
-	number, err := strconv.ParseInt(string(m.Token.Value), 10, 64)
+	token, _, _ := strings.Cut(strings.Trim(string(m.Token.Value), `"`), ".") // servers write 7 also as "7" and 7.0
+	number, err := strconv.ParseInt(token, 10, 64)
 	if err != nil {
 		return true // the session in front knows no such token
 	}

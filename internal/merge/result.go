@@ -91,11 +91,16 @@ func (r *Result) Template(uri string) (member string, ok bool) {
 		return "", false
 	}
 	for _, t := range r.templates {
-		if t.matches != nil && strings.HasPrefix(uri, t.prefix) && t.matches.MatchString(uri) && r.Allows(t.member, uri) {
+		if t.canMake(uri) && r.Allows(t.member, uri) {
 			return t.member, true
 		}
 	}
 	return "", false
+}
+
+// canMake reports whether a template can make a URI. Most are told by their first characters.
+func (t *template) canMake(uri string) bool {
+	return t.matches != nil && strings.HasPrefix(uri, t.prefix) && t.matches.MatchString(uri)
 }
 
 // Allows reports whether the rules of a member leave a URI in the view.
