@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
@@ -161,6 +162,7 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 				}
 			}
 		}
+		maps.DeleteFunc(bare, func(final string, _ destination) bool { return !s.isOffered(kind, final) })
 		names := slices.Sorted(maps.Keys(bare))
 		switch len(names) {
 		case 0:
@@ -172,6 +174,13 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 				strings.Join(names, ", ")), false
 		}
 	}
+}
+
+// isOffered reports whether the client has not narrowed away a tool by its final name. The gateway in front knows only
+// the name that a call has, which may be a server's own.
+func (s *session) isOffered(kind merge.Kind, final string) bool {
+	a := asker.FromContext(s.ctx)
+	return kind != merge.Tools || a == nil || a.Allows == nil || a.Allows(final)
 }
 
 // linkOf returns the link to which the origin of a tool or prompt leads; nil if its member has left, or its rules leave

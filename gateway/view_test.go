@@ -146,6 +146,48 @@ func call(id, tool string) string { return asking(id, "tools/call", `{"name":"`+
 
 const toolsChanged = "notifications/tools/list_changed"
 
+// A client that narrows a view gets the tools by their final names. A server's own name is no way around that, neither
+// before the first list nor after it.
+func TestNarrowingOfAView(t *testing.T) {
+	for _, c := range []struct{ tools, list, own, final string }{
+		{"a__read_*", toolList("a__read_x"), "error -32602", "answered"},
+		{"read_*", `{"tools":[]}`, "error -32602", "error -32602"},
+		{"*read_x", toolList("a__read_x"), "answered", "answered"},
+	} {
+		ups := []*server{withTools("read_x", "delete_all"), withTools("y")}
+		withView(t, gateway.Settings{}, ups, func(t *testing.T, w *viewWorld) {
+			srv := pipetest.Serve(w.front, nil, nil)
+			defer srv.Stop()
+			var session []string
+			post := func(body string) string {
+				res, err := srv.Client.Do(ssetest.Request(t.Context(), http.MethodPost,
+					"http://localhost/mcp?tools="+c.tools, body, session...))
+				must(t, err)
+				defer res.Body.Close()
+				answer, err := io.ReadAll(res.Body)
+				must(t, err)
+				if session == nil {
+					session = []string{"Mcp-Session-Id", res.Header.Get("Mcp-Session-Id")}
+				}
+				return string(answer)
+			}
+			wantCall := func(when, tool, want string) {
+				t.Helper()
+				text := map[string]string{"answered": called(1, "read_x"), "error -32602": "-32602"}[want]
+				wantText(t, c.tools+": "+tool+" "+when, post(call("2", tool)), text)
+			}
+			post(initialize("0", "2025-11-25", `{"roots":{}}`))
+			wantCall("before a list", "delete_all", "error -32602")
+			wantCall("before a list", "read_x", c.own)
+			wantText(t, c.tools, post(request("1", "tools/list")), c.list)
+			wantCall("after a list", "read_x", c.own)
+			wantCall("after a list", "a__read_x", c.final)
+			wantCall("after a list", "delete_all", "error -32602")
+			wantCall("after a list", "a__delete_all", "error -32602")
+		})
+	}
+}
+
 // Clients of each transport list the tools of all members from memory. The server of a member starts with the first
 // call of one of its tools.
 func TestViewOnEachTransport(t *testing.T) {

@@ -27,6 +27,8 @@ type Asker struct {
 	Credentials func() string
 	// Details reports whether the client may see the details of errors now, such as a command; nil: it may not.
 	Details func() bool
+	// Allows reports whether the client has not narrowed away a tool of that name; nil: it has narrowed nothing.
+	Allows func(tool string) bool
 	// Values has the values of the request's context for a server in this process; nil: none are passed on. It has
 	// no end.
 	Values context.Context

@@ -108,11 +108,15 @@ func (c *client) forwarded() context.Context {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	ctx = asker.NewContext(ctx, &asker.Asker{
+	a := &asker.Asker{
 		Principal: who.Principal, Addr: who.Addr, Local: who.Local, Proxied: who.Proxied, UserAgent: who.UserAgent,
 		Connection: c.c.ShortID(), Header: who.Header, Credentials: c.c.Credentials, Details: c.seesDetails,
 		Values: who.Context,
-	})
+	}
+	if c.narrow != nil {
+		a.Allows = c.narrow.Allows
+	}
+	ctx = asker.NewContext(ctx, a)
 	if header := who.Header; len(header) > 0 {
 		return remote.WithNewest(remote.WithHeader(ctx, header), c.c.Credentials)
 	}
