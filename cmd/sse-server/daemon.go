@@ -142,7 +142,7 @@ func (d *daemon) setConfig(c *config.Config) {
 
 // replaceGateways applies c: it reconfigures the gateways that it can, and makes those that are new or must be
 // replaced, first those of servers, then those of views, which have members among them. It checks all before it
-// changes anything.
+// changes anything. Views that stay get their new members last: those of a reload that fails are shut down.
 func (d *daemon) replaceGateways(c *config.Config) (err error) {
 	trial := d.common
 	trial.Registry, trial.Cluster = nil, nil
@@ -209,13 +209,20 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 	if err := d.serveGateways(c, all, root); err != nil {
 		return err
 	}
+	made = nil // they serve
+	var refused []error
+	for _, v := range c.Views {
+		if view := views[v.Name]; view == d.views[v.Name] {
+			refused = append(refused, replaceMembers(v, view, named, d.log))
+		}
+	}
 	for name, gw := range d.gateways {
 		if named[name] != gw {
 			d.retire(gw)
 		}
 	}
 	d.gateways, d.views = named, views
-	return nil
+	return errors.Join(refused...)
 }
 
 // serveGateways serves these gateways from now on, root beside the others if it is not nil.
@@ -247,15 +254,12 @@ func (d *daemon) serveGateways(c *config.Config, all []*gateway.Gateway, root *g
 }
 
 // viewOf returns a view over the gateways of servers, and the gateway in front of it: those that it has now, if they
-// can be changed.
+// can be changed. A view that stays keeps its members: replaceMembers gives it others.
 func (d *daemon) viewOf(c *config.Config, v *config.View, servers map[string]*gateway.Gateway) (*compose.View,
 	*gateway.Gateway, error) {
 	view, gw := d.views[v.Name], d.gateways[v.Name]
 	if view == nil {
 		return openView(c, v, servers, d.common)
-	}
-	if err := view.Replace(composedOf(v, servers, d.log)); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", v.Place("name"), err)
 	}
 	options := optionsOfView(c, v, d.common)
 	err := gw.Reconfigure(view, options)

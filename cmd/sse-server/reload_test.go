@@ -413,6 +413,33 @@ func TestFailedReplacementLeavesNoGateway(t *testing.T) {
 	}
 }
 
+// A reload that fails gives no view a new server: the gateway that was made for it has ended.
+func TestFailedReplacementLeavesViewsTheirServers(t *testing.T) {
+	load := func(servers, views string) *config.Config {
+		content := "servers: {" + servers + "}\nviews: {" + views + "}\n"
+		return mustLoad(t, nil, "--addr", "127.0.0.1:0", "--config", clitest.WriteFile(t, "gw.yaml", content))
+	}
+	log := slog.New(slog.DiscardHandler)
+	d := &daemon{log: log, turn: make(chan struct{}, 1), common: gateway.Options{Logger: log, Registry: metrics.NewRegistry()}}
+	ssetest.Must(t, d.replaceGateways(load("a: {}", "v: {servers: {a: {}}}, w: {servers: {a: {}}}")))
+	members := func() (names []string) {
+		for _, m := range d.views["v"].Members() {
+			names = append(names, m.Name)
+		}
+		return names
+	}
+	next := load("a: {}, b: {}", "v: {servers: {a: {}, b: {}}}, w: {servers: {a: {}}}")
+	ssetest.Must(t, d.replaceGateways(next))
+	ssetest.Want(t, "members after a reload", strings.Join(members(), " "), "a b")
+	ssetest.Must(t, d.gateways["w"].Shutdown(t.Context()))
+	next = load("a: {}, b: {}, c: {}", "v: {servers: {a: {}, c: {}}}, w: {servers: {a: {}}}")
+	if err := d.replaceGateways(next); err == nil {
+		t.Fatal("a gateway that has ended takes other options")
+	}
+	ssetest.Want(t, "members after a reload that fails", strings.Join(members(), " "), "a b")
+	ssetest.Must(t, d.gw.Shutdown(t.Context()))
+}
+
 // The watch says nothing of what is as before, and each fault once.
 func TestWatchIsSilent(t *testing.T) {
 	t.Parallel()

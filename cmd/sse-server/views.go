@@ -52,3 +52,11 @@ func openView(c *config.Config, v *config.View, servers map[string]*gateway.Gate
 	}
 	return view, gw, nil
 }
+
+// replaceMembers gives a view the gateways of its servers. It does not fail for a view that tryView accepts.
+func replaceMembers(v *config.View, view *compose.View, servers map[string]*gateway.Gateway, log *slog.Logger) error {
+	if err := view.Replace(composedOf(v, servers, log)); err != nil {
+		return fmt.Errorf("%s: %w", v.Place("name"), err)
+	}
+	return nil
+}
