@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
@@ -101,7 +102,8 @@ type Verdict struct {
 func (v Verdict) Allowed() bool { return v.Reason == Allowed }
 
 // Name returns the verdict of the globs on the name of a tool or prompt, or on a URI or template. Rules with Only may
-// still leave a tool out: see NeedsHints. A name that is too long to be judged in a short time is left out.
+// still leave a tool out: see NeedsHints. A name that is too long to be judged in a short time is left out, and so is a
+// URI with a segment . or .. in it, where resources are chosen: a server may read it as another URI than the globs.
 func (r *Rules) Name(kind Kind, name string) Verdict {
 	if r == nil {
 		return Verdict{}
@@ -112,11 +114,26 @@ func (r *Rules) Name(kind Kind, name string) Verdict {
 		}
 	}
 	if g := r.chosen[kind]; g != nil {
-		if o, _ := g.match(name); o != met {
+		if o, _ := g.match(name); o != met || kind == Resources && hasDotSegment(name) {
 			return Verdict{NotIncluded, key(kind)}
 		}
 	}
 	return Verdict{}
+}
+
+// escapes are the characters of dot segments in a URI that may be written with a percent sign.
+var escapes = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", `\`, "%5C", `\`)
+
+// hasDotSegment reports whether a URI has a segment . or .., also one that is escaped once. Some servers take a
+// backslash for a slash.
+func hasDotSegment(uri string) bool {
+	isEnd := func(r rune) bool { return strings.ContainsRune(`:/\?#`, r) }
+	for segment := range strings.FieldsFuncSeq(escapes.Replace(uri), isEnd) {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // NeedsHints reports whether a verdict on a tool needs its hints, and so its entry in a list.

@@ -78,6 +78,22 @@ func TestRefusedRules(t *testing.T) {
 	compile(t, selection.Spec{Resources: []string{"repo://{owner}/*", "http://[::1]/*"}})
 }
 
+// A URI that a server may read as another one is left out where resources are chosen.
+func TestDotSegments(t *testing.T) {
+	rules := compile(t, selection.Spec{Resources: []string{"file:///pub/*", "file:..*", "file:///pub/../fixed"}})
+	for _, uri := range []string{
+		"file:///pub/../etc/shadow", "file:///pub/./a", "file:///pub/..", "file:///pub/a/%2e%2E/%2e./b", "file:///pub/%2e",
+		"file:///pub/..%2Fetc", `file:///pub\..\etc`, `file:///pub/a%5c..%5Cetc`, "file:///pub/..?a", "file:///pub/..#a",
+		"file:../etc", "file:///pub/../fixed",
+	} {
+		ssetest.Want(t, uri, rules.Name(selection.Resources, uri), selection.Verdict{"not included", "resources"})
+		ssetest.Want(t, uri+" without a choice", compile(t, selection.Spec{Include: []string{}}).Name(selection.Resources, uri), selection.Verdict{})
+	}
+	for _, uri := range []string{"file:///pub/a.b", "file:///pub/...", "file:///pub/.hidden", "file:///pub/a..b/c?d=..", "file:///pub/{+path}", "file:///pub//a"} {
+		ssetest.Want(t, uri, rules.Name(selection.Resources, uri), selection.Verdict{})
+	}
+}
+
 // A list that is left out chooses everything, an empty one nothing. Exclude wins.
 func TestVerdicts(t *testing.T) {
 	const (
