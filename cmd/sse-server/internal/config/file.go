@@ -188,7 +188,7 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		}
 	}
 	_, hasViews := values[viewsKey].(*ast.MappingNode) // those of Zed, for example, are of another kind
-	hasViews = hasViews && (has(serversKey) || has(clients.MostKey))
+	hasViews = (hasViews || isNull(values[viewsKey])) && (has(serversKey) || has(clients.MostKey))
 	for _, option := range options {
 		key, value := option.Key.GetToken().Value, option.Value
 		flag := s.option(key)
@@ -203,6 +203,8 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.N
 		case key == viewsKey && s.Name == "" && (hasViews || !isOfClient && foreign == ""):
 			if !isNull {
 				servers[key] = value
+			} else {
+				c.hasViews = true // as with {}
 			}
 		case key == foreign, s.Name == "" && slices.Contains([]string{serversKey, clients.MostKey, clients.ZedKey},
 			key):
