@@ -168,7 +168,8 @@ func (m *member) ready(ctx context.Context) error {
 type Origin struct{ Final, Member, Own string }
 
 // Origin returns the member that has a tool, by any name that a call may use, with its own name there. It goes by the
-// lists that clients have got: the newest that name the tool.
+// lists that clients have got: the newest that name the tool. It is for audit logs, not for decisions: lists of two
+// clients may differ, so a call of a client with an older or another list may go elsewhere.
 func (v *View) Origin(tool string) (o Origin, ok bool) {
 	for _, r := range v.cache.all() {
 		if o, ok := r.origin(tool); ok {
