@@ -103,7 +103,7 @@ const (
 type Report struct {
 	Name    string
 	State   string // listed, late, failing or unused
-	Failure string // why it fails; empty: it does not
+	Failure string // why it fails, or has failed last; empty once it has listed
 	Tools   int    // of its last list; -1: unknown
 }
 

@@ -22,7 +22,7 @@ type known struct {
 	tools    map[string]int    // of the last list of a member
 }
 
-// trouble is a member that fails for a session at least. It ends when the member has listed, for any session, or when
+// trouble is a member that fails for at least one session. It ends when the member has listed, for any session, or when
 // no such session is left.
 type trouble struct {
 	links map[*link]bool

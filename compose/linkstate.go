@@ -48,7 +48,7 @@ type linkEffect uint8
 const (
 	nothing  linkEffect = iota
 	begin               // dial if there is no connection, and send initialize
-	readList            // send notifications/initialized if that is due, and read the list
+	readList            // read the list
 	publish             // make a new result; lists and calls that wait go on
 	fail                // lists and calls that wait go on without it; the view tries again later
 	lose                // fail, and so do its open requests; the view tries again

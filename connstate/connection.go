@@ -77,7 +77,7 @@ type Options struct {
 	// Audit receives a line for each tool call, when it is answered; nil: none.
 	Audit *slog.Logger
 	// Origin returns the member that has a tool of a view, and the tool's own name there, for Audit; false if no
-	// member is known to have it. nil: the server is no view.
+	// member is known to have it, or the server is no view. nil: nobody is asked.
 	Origin func(tool string) (member, own string, ok bool)
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics

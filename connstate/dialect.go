@@ -66,8 +66,8 @@ func (c ForTransport) SawVersion(version string) {
 	c.setVersionLocked(version)
 }
 
-// setVersionLocked notes the protocol version of the session, once: the first one stays. Who knows its version reads
-// events called message.
+// setVersionLocked notes the protocol version of the session, once: the first one stays. A client whose version
+// is known reads events called message.
 func (c *Connection) setVersionLocked(version string) {
 	if version == "" || c.known.ProtocolVersion != "" {
 		return

@@ -17,10 +17,10 @@ const (
 	queryTools  = "tools"
 )
 
-// Narrow returns how a request narrows the tools of its client; nil: it does not. It refuses what cannot be read. A
+// narrowingOf returns what a request says of the tools of its client, in the URL and in the header; nil: nothing. A
 // header that the server gets is for the server.
-func (f *Checker) Narrow(r *http.Request) (*selection.Narrowing, *Refusal) {
-	header := r.Header[HeaderTools]
+func (f *Checker) narrowingOf(r *http.Request) (inURL, header []string) {
+	header = r.Header[HeaderTools]
 	if header == nil && !strings.Contains(r.URL.RawQuery, queryTools) { // most requests
 		return nil, nil
 	}
@@ -29,7 +29,16 @@ func (f *Checker) Narrow(r *http.Request) (*selection.Narrowing, *Refusal) {
 		header = nil
 	}
 	query, _ := url.ParseQuery(r.URL.RawQuery)
-	narrowing, err := selection.Narrow(query[queryTools], header)
+	return query[queryTools], header
+}
+
+// Narrow returns how a request narrows the tools of its client; nil: it does not. It refuses what cannot be read.
+func (f *Checker) Narrow(r *http.Request) (*selection.Narrowing, *Refusal) {
+	return narrow(f.narrowingOf(r))
+}
+
+func narrow(inURL, header []string) (*selection.Narrowing, *Refusal) {
+	narrowing, err := selection.Narrow(inURL, header)
 	if err != nil {
 		return nil, Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
 			"%s and ?%s= want globs of tools with commas between them: %v", "X-MCP-Tools", queryTools, err)
@@ -40,8 +49,13 @@ func (f *Checker) Narrow(r *http.Request) (*selection.Narrowing, *Refusal) {
 // CheckNarrow refuses a request of a connection that narrows its tools otherwise than the request that opened it. Its
 // body has not been read.
 func (f *Checker) CheckNarrow(c *connstate.Connection, r *http.Request) *Refusal {
-	later, refusal := f.Narrow(r)
-	if refusal == nil && c.Client().Narrow.Differs(later) {
+	inURL, header := f.narrowingOf(r)
+	first := c.Client().Narrow
+	if first.Repeats(inURL, header) { // a client sends its header with each request
+		return nil
+	}
+	later, refusal := narrow(inURL, header)
+	if refusal == nil && first.Differs(later) {
 		refusal = Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
 			"the tools were chosen when the session began: send the same X-MCP-Tools and ?%s=, or none", queryTools)
 	}

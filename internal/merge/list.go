@@ -44,16 +44,6 @@ func (k Kind) Member() string { return kinds[k].member }
 // Rules returns the kind of rules that is for such a list.
 func (k Kind) Rules() selection.Kind { return kinds[k].rules }
 
-// KindOf returns the kind that a method lists. It reports false for any other method.
-func KindOf(method string) (k Kind, ok bool) {
-	for k := range Kinds {
-		if kinds[k].method == method {
-			return k, true
-		}
-	}
-	return 0, false
-}
-
 // List is a complete list of one server, read once for all sessions that got the same bytes.
 type List struct {
 	raw     []json.RawMessage

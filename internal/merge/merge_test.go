@@ -341,15 +341,14 @@ func TestApps(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	for method, want := range map[string]string{
-		mcp.MethodListTools: "tools", mcp.MethodListPrompts: "prompts", mcp.MethodListResources: "resources",
-		mcp.MethodListTemplates: "resourceTemplates",
-	} {
-		kind, ok := merge.KindOf(method)
-		ssetest.Want(t, method, fmt.Sprint(kind.Method(), kind.Member(), ok), method+want+"true")
+	var all []string
+	for kind := range merge.Kinds {
+		all = append(all, kind.Method()+" "+kind.Member())
 	}
-	_, ok := merge.KindOf(mcp.MethodCallTool)
-	ssetest.Want(t, mcp.MethodCallTool, ok, false)
+	ssetest.Want(t, "kinds", strings.Join(all, "\n"), strings.Join([]string{
+		mcp.MethodListTools + " tools", mcp.MethodListPrompts + " prompts", mcp.MethodListResources + " resources",
+		mcp.MethodListTemplates + " resourceTemplates",
+	}, "\n"))
 }
 
 // A view has a bound, whatever its members list.

@@ -44,23 +44,14 @@ func (o Only) allows(h hint) bool {
 }
 
 // Note keeps the hints of a tool of a list.
-func (h *Hints) Note(tool json.RawMessage) {
-	name, ok := noted(tool)
-	if !ok {
-		return
-	}
-	hints := hintOf(tool)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.of == nil || len(h.of) >= maxHints {
-		h.of = make(map[string]hint)
-	}
-	h.of[name] = hints
-}
+func (h *Hints) Note(tool json.RawMessage) { h.keep(tool, false) }
 
 // NoteOld keeps the hints of a tool of a list that memory has, unless hints of that tool are known: a list of the
 // server itself is newer than memory.
-func (h *Hints) NoteOld(tool json.RawMessage) {
+func (h *Hints) NoteOld(tool json.RawMessage) { h.keep(tool, true) }
+
+// keep notes the hints of a tool. Old ones take the place of none.
+func (h *Hints) keep(tool json.RawMessage, isOld bool) {
 	name, ok := noted(tool)
 	if !ok {
 		return
@@ -68,10 +59,10 @@ func (h *Hints) NoteOld(tool json.RawMessage) {
 	hints := hintOf(tool)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, isKnown := h.of[name]; isKnown || len(h.of) >= maxHints {
+	if _, isKnown := h.of[name]; isOld && (isKnown || len(h.of) >= maxHints) {
 		return
 	}
-	if h.of == nil {
+	if h.of == nil || len(h.of) >= maxHints {
 		h.of = make(map[string]hint)
 	}
 	h.of[name] = hints

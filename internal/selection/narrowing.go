@@ -71,6 +71,18 @@ func (n *Narrowing) FilterPage(method string, result json.RawMessage) json.RawMe
 	return result
 }
 
+// Repeats reports whether a later request of the same client says the same, or nothing, so that its globs need not be
+// read again. An empty text says something, which cannot be read.
+func (n *Narrowing) Repeats(url, header []string) bool {
+	if n == nil {
+		return url == nil && header == nil
+	}
+	repeats := func(given []string, first string) bool {
+		return given == nil || first != "" && strings.Join(given, ",") == first
+	}
+	return repeats(url, n.URL) && repeats(header, n.Header)
+}
+
 // Differs reports whether a later request of the same client says something else. One that says nothing does not.
 func (n *Narrowing) Differs(later *Narrowing) bool {
 	var first, now Narrowing

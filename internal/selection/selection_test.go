@@ -312,3 +312,30 @@ func FuzzGlob(f *testing.F) {
 		}
 	})
 }
+
+// A later request that says the same, or nothing, repeats the first one. An empty value is not nothing.
+func TestNarrowingRepeats(t *testing.T) {
+	none := []string(nil)
+	for _, row := range []struct {
+		firstURL, firstHeader, url, header []string
+		want                               bool
+	}{
+		{none, none, none, none, true},
+		{none, none, []string{"a"}, none, false},
+		{[]string{"a"}, none, []string{"a"}, none, true},
+		{[]string{"a"}, none, none, none, true},
+		{[]string{"a"}, none, []string{"b"}, none, false},
+		{[]string{"a"}, none, []string{"a"}, []string{"a"}, false},
+		{[]string{"a"}, none, none, []string{""}, false},
+		{[]string{"a"}, none, []string{""}, none, false},
+		{none, []string{"a", "b"}, none, []string{"a,b"}, true},
+		{[]string{"a"}, []string{"b"}, []string{"a"}, []string{"b"}, true},
+		{[]string{"a"}, []string{"b"}, []string{"b"}, []string{"a"}, false},
+	} {
+		n, err := selection.Narrow(row.firstURL, row.firstHeader)
+		ssetest.Must(t, err)
+		if got := n.Repeats(row.url, row.header); got != row.want {
+			t.Errorf("%q, %q after %q, %q: got %t", row.url, row.header, row.firstURL, row.firstHeader, got)
+		}
+	}
+}
