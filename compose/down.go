@@ -52,6 +52,13 @@ func (s *session) send(r request, to destination) error {
 		s.unlock()
 		return nil
 	}
+	if r.m.Method == mcp.MethodSubscribe {
+		if fault := s.noteWish(r, to); fault != nil {
+			s.refuse(r.number, fault)
+			s.unlock()
+			return nil
+		}
+	}
 	s.open[r.number] = c
 	to.link.use()
 	if r.m.Method == mcp.MethodCallTool {
@@ -67,7 +74,7 @@ func (s *session) send(r request, to destination) error {
 	if s.open[r.number] != c { // it is answered
 		return nil
 	}
-	delete(s.open, r.number)
+	s.endOpen(r.number, false)
 	if errors.Is(err, jsonrpc.ErrBusy) {
 		return err
 	}

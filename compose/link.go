@@ -387,7 +387,7 @@ func (l *link) disconnect(untaken jsonrpc.ID) {
 	s.dropAsked(c)
 	for number, on := range s.open {
 		if on == c {
-			delete(s.open, number)
+			s.endOpen(number, false)
 			s.refuse(number, sessionLost(l.m, untaken == jsonrpc.NumberID(number)))
 		}
 	}

@@ -281,6 +281,56 @@ func TestSubscriptions(t *testing.T) {
 	})
 }
 
+// A subscription counts that its member has accepted. One that is refused, or lost, ends; one that was accepted before
+// stays.
+func TestSubscriptionsThatAreNotAccepted(t *testing.T) {
+	const (
+		accepted = `"result":{}`
+		refused  = `"error":{"code":-32603,"message":"no"}`
+	)
+	for name, c := range map[string]struct {
+		answers []string // to one request to subscribe each, the last request first
+		then    string   // a method that is called before the answers
+		lost    bool     // the connection ends with the last request open
+		want    int      // the updates that the client gets
+	}{
+		"accepted":                          {answers: []string{accepted}, want: 1},
+		"refused":                           {answers: []string{refused}},
+		"refused, and another one accepted": {answers: []string{refused, accepted}, want: 1},
+		"accepted, and another one refused": {answers: []string{accepted, refused}, want: 1},
+		"both refused":                      {answers: []string{refused, refused}},
+		"ended before it is accepted":       {answers: []string{accepted}, then: "resources/unsubscribe"},
+		"lost":                              {answers: []string{""}, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				b := full("b")
+				client := open(t, newView(t, members("a", full("a"), "b", b)))
+				time.Sleep(time.Minute) // so that a connection that ends is followed by another one at once
+				for i := range c.answers {
+					client.request(int64(i+2), "resources/subscribe", `{"uri":"x:b"}`)
+				}
+				if c.then != "" {
+					client.request(9, c.then, `{"uri":"x:b"}`)
+				}
+				for i, answer := range c.answers {
+					if answer != "" {
+						b.conn().say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, len(c.answers)+1-i, answer))
+					}
+				}
+				if c.lost {
+					b.conn().end(io.EOF)
+					ssetest.Want(t, "dials", b.dialled(), 2)
+					ssetest.Want(t, "subscribed again", len(b.conn().take()), 1) // initialized alone
+				}
+				client.take()
+				b.conn().say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x:b"}}`)
+				ssetest.Want(t, "updates", len(client.take()), c.want)
+			})
+		})
+	}
+}
+
 // A client has a bound of subscriptions.
 func TestTooManySubscriptions(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

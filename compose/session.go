@@ -47,10 +47,11 @@ type session struct {
 	noticed    [merge.Kinds]*result // the same, or those that it has been told have changed
 	noticing   *time.Timer          // the client will be told of changes; nil: no
 
-	lastCalled string            // the member of the tool that was called last
-	named      namedURIs         // in results
-	level      json.RawMessage   // of log messages, as the client has set it; nil: it has not
-	subscribed map[string]string // the members with subscriptions of the client, by the URI
+	lastCalled string                  // the member of the tool that was called last
+	named      namedURIs               // in results
+	level      json.RawMessage         // of log messages, as the client has set it; nil: it has not
+	subscribed map[string]subscription // of the client, by the URI
+	asksFor    map[int64]wish          // requests to subscribe that members have, by their numbers
 
 	greetings     []request   // initialize, which waits for memory; a client may send more than one
 	greetingTimer *time.Timer // of the first of them
@@ -268,6 +269,7 @@ func (s *session) Close() error {
 	}
 	clear(s.waiting)
 	clear(s.open)
+	clear(s.asksFor)
 	clear(s.own)
 	clear(s.asked)
 	receive := s.receive

@@ -18,6 +18,15 @@ const (
 	maxSubscriptionBytes = 256 << 10
 )
 
+// subscription is a subscription of the client.
+type subscription struct {
+	member   string
+	accepted bool // the member has said so; before that the subscription lasts as long as a request for it
+}
+
+// wish is a request to subscribe that a member has.
+type wish struct{ uri, member string }
+
 // setLevel keeps the level of log messages. Members get it that the client has used; the others get it with their first
 // request, because a level is no reason to start a server.
 func (s *session) setLevel(r request) {
@@ -51,42 +60,76 @@ func (l *link) use() {
 	}
 }
 
-// subscribe is resource for a subscription, which it notes.
+// subscribe is resource for a subscription, which the member must know.
 func subscribe(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 	to, fault, wait := resource(s, uri)
-	switch {
-	case fault != nil:
-		return to, fault, wait
-	case to.link.state == asking: // the request waits, and is routed again
-		return to, nil, false
-	case to.link.lacks("resources", "subscribe"):
+	if fault == nil && to.link.lacks("resources", "subscribe") && to.link.state != asking { // else it is routed again
 		fault = jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s does not know subscriptions", to.link.m.Name)
 		return destination{}, fault, false
 	}
+	return to, fault, wait
+}
+
+// noteWish notes a request to subscribe that a member is about to get. The subscription counts at once, because the
+// client may end it before the answer.
+func (s *session) noteWish(r request, to destination) *jsonrpc.Error {
+	uri := to.own
 	bytes := len(uri)
 	for other := range s.subscribed {
 		bytes += len(other)
 	}
 	_, again := s.subscribed[uri]
 	if !again && (len(s.subscribed) >= maxSubscriptions || bytes > maxSubscriptionBytes) {
-		return to, jsonrpc.ReasonError("the client has too many subscriptions", "too_many_subscriptions", false), false
+		return jsonrpc.ReasonError("the client has too many subscriptions", "too_many_subscriptions", false)
 	}
-	s.subscribed[uri] = to.link.m.Name
-	return to, nil, false
+	if !again {
+		s.subscribed[uri] = subscription{member: to.link.m.Name}
+	}
+	s.asksFor[r.number] = wish{uri, to.link.m.Name}
+	return nil
+}
+
+// endOpen notes that a member has a request no more. If it was one to subscribe, a subscription that was accepted before
+// stays also if this one was not.
+func (s *session) endOpen(number int64, accepted bool) {
+	delete(s.open, number)
+	w, ok := s.asksFor[number]
+	if !ok {
+		return
+	}
+	delete(s.asksFor, number)
+	if accepted {
+		s.subscribed[w.uri] = subscription{w.member, true}
+		return
+	}
+	for _, other := range s.asksFor {
+		if other.uri == w.uri {
+			return
+		}
+	}
+	if !s.subscribed[w.uri].accepted {
+		delete(s.subscribed, w.uri)
+	}
+}
+
+// dropSubscription forgets a subscription, and the requests for it: their answers do not bring it back.
+func (s *session) dropSubscription(uri string) {
+	delete(s.subscribed, uri)
+	maps.DeleteFunc(s.asksFor, func(_ int64, w wish) bool { return w.uri == uri })
 }
 
 // unsubscribe ends a subscription at the member that has it. If there is none, there is nothing to end.
 func (s *session) unsubscribe(r request) {
 	at := r.m.Param("uri")
 	uri, _ := at.Text()
-	member, ok := s.subscribed[uri]
+	of, ok := s.subscribed[uri]
 	if !ok || at.Ambiguous {
 		s.answer(r.number, []byte(`{}`))
 		return
 	}
-	delete(s.subscribed, uri)
+	s.dropSubscription(uri)
 	for _, l := range s.links {
-		if l.m.Name == member && l.conn != nil {
+		if l.m.Name == of.member && l.conn != nil {
 			s.forwardTo(r, destination{l, uri})
 			return
 		}
@@ -97,7 +140,7 @@ func (s *session) unsubscribe(r request) {
 // resubscribe subscribes again, on a new connection with a member.
 func (l *link) resubscribe() {
 	for _, uri := range slices.Sorted(maps.Keys(l.s.subscribed)) {
-		if l.s.subscribed[uri] == l.m.Name && l.allowsURI(uri) {
+		if l.s.subscribed[uri].member == l.m.Name && l.allowsURI(uri) {
 			l.askAbout(mcp.MethodSubscribe, uri)
 		}
 	}
@@ -106,8 +149,8 @@ func (l *link) resubscribe() {
 // endSubscriptions ends the subscriptions that rules do not allow any more.
 func (s *session) endSubscriptions() {
 	for _, uri := range slices.Sorted(maps.Keys(s.subscribed)) {
-		if l := s.linkTo(s.subscribed[uri]); l != nil && !l.allowsURI(uri) {
-			delete(s.subscribed, uri)
+		if l := s.linkTo(s.subscribed[uri].member); l != nil && !l.allowsURI(uri) {
+			s.dropSubscription(uri)
 			l.askAbout(mcp.MethodUnsubscribe, uri)
 		}
 	}
@@ -126,7 +169,7 @@ func (l *link) allowsURI(uri string) bool { return l.m.rules.Name(selection.Reso
 // schema, ResourceUpdatedNotification).
 func (s *session) wantsUpdate(member, uri string) bool {
 	for subscribed, at := range s.subscribed {
-		if at != member || !strings.HasPrefix(uri, subscribed) {
+		if at.member != member || !strings.HasPrefix(uri, subscribed) {
 			continue
 		}
 		rest := uri[len(subscribed):]

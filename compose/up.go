@@ -82,7 +82,7 @@ func (s *session) passAnswer(c *conn, m *jsonrpc.Message) bool {
 	isOpen := s.open[number] == c && s.err == nil
 	from, several := c.link.m, s.setup.several()
 	if isOpen {
-		delete(s.open, number)
+		s.endOpen(number, m.Result() != nil)
 		if several {
 			s.named.note(from.Name, uris)
 		}
