@@ -25,7 +25,7 @@ func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 	}
 	to, fault, wait := s.route(r)
 	switch {
-	case fault != nil && wait:
+	case wait:
 		s.wait(&waiter{request: r, call: true})
 	case fault != nil:
 		s.refuse(number, fault)

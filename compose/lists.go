@@ -83,8 +83,8 @@ func (s *session) listing(r request, kind merge.Kind) {
 // other client anything: see View.noteLate.
 func (s *session) mustWait(w *waiter) bool {
 	if w.call {
-		_, fault, wait := s.route(w.request)
-		return fault != nil && wait
+		_, _, wait := s.route(w.request)
+		return wait
 	}
 	for _, l := range s.links {
 		if l.pending(w.kind) && !s.view.isKnownToBeSlow(l.m.Name) {
@@ -125,14 +125,28 @@ func (s *session) patience() time.Duration {
 	return max(0, min(maxWait, client.Patience*3/4-time.Since(s.opened)))
 }
 
-// giveUp ends the wait of a request whose time is up.
+// giveUp ends the wait of a request whose time is up, and notes the members for whose lists it has waited.
 func (s *session) giveUp(w *waiter) {
+	kinds := []merge.Kind{w.kind}
+	if w.call {
+		kinds = s.kindsFor(w.request)
+	}
 	for _, l := range s.links {
-		if l.pending(w.kind) && !w.call {
+		if slices.ContainsFunc(kinds, l.pending) {
 			s.view.noteLate(l.m.Name)
 		}
 	}
 	s.goOn(w)
+}
+
+// kindsFor returns the lists that a request by a URI waits for: else each such request would wait for a member that
+// hangs. A request by a name waits for the member whose prefix it has, which costs no other request anything.
+func (s *session) kindsFor(r request) []merge.Kind {
+	p, ok := placeOf(r.m)
+	if !ok || p.at[len(p.at)-1] != "uri" {
+		return nil
+	}
+	return []merge.Kind{merge.Tools, merge.Resources, merge.Templates}
 }
 
 // goOn answers a request that has waited, or sends it to its member.

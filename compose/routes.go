@@ -88,8 +88,7 @@ func placeOf(m *jsonrpc.Message) (p place, ok bool) {
 	return p, ok
 }
 
-// route returns where a request leads. If there is a fault, wait reports whether a list that is on its way may change
-// that.
+// route returns where a request leads, or the fault. wait reports whether a list that is on its way may change that.
 func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait bool) {
 	row := routes[r.m.Method]
 	if !row.isKnown() {
@@ -214,7 +213,8 @@ func (s *session) unknown(kind merge.Kind, word, name string) (destination, *jso
 		if l.lists[kind] != nil || l.state == leaving || l.state == gone || !s.couldOwn(l, name) {
 			continue
 		}
-		if l.pending(kind) {
+		isForIt := s.setup.alone || l.m.prefix != "" // else each unknown name would wait for a member that hangs
+		if l.pending(kind) && (isForIt || !s.view.isKnownToBeSlow(l.m.Name)) {
 			return destination{}, l.unavailable(), true
 		}
 		without = l

@@ -218,6 +218,87 @@ func TestListsAreReadWhenTheyAreWanted(t *testing.T) {
 	})
 }
 
+// A URI waits for the lists that may have a better member than the known ones, and for no others.
+func TestURIWaitsForABetterMember(t *testing.T) {
+	const resources, templates = "resources/list", "resources/templates/list"
+	for name, c := range map[string]struct {
+		slow   string // the member that does not answer
+		method string // the list that it does not answer
+		uri    string
+		waits  bool
+		want   string // the member that gets the request
+	}{
+		"a template, another member lists it":          {"b", resources, "x:b", true, "b"},
+		"a template, an earlier one may have one":      {"a", templates, "b:1", true, "a"},
+		"a template, a later one may have one":         {"b", templates, "a:1", false, "a"},
+		"a list, an earlier member may list it":        {"a", resources, "x:all", true, "a"},
+		"a list, a later member may list it":           {"b", resources, "x:all", false, "a"},
+		"a list, a template may match it":              {"a", templates, "x:b", false, "b"},
+		"an app, another member may list it":           {"b", resources, "ui://a", false, "a"},
+		"a template, the rules of the other forbid it": {"b", resources, "forbidden", false, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				fakes := map[string]*fake{"a": full("a"), "b": full("b")}
+				fakes["a"].lists[templates] = listOf("resourceTemplates", "uriTemplate", "{+uri}")
+				slow := fakes[c.slow]
+				slow.silent[c.method] = true
+				list := members("a", fakes["a"], "b", fakes["b"])
+				list[1].Resources = []string{"?:*", "ui:*"}
+				client := open(t, newView(t, list))
+				for _, f := range fakes {
+					f.conn().take()
+				}
+				client.request(2, "resources/read", fmt.Sprintf(`{"uri":%q}`, c.uri))
+				got := func() (names string) {
+					for name, f := range fakes {
+						if len(f.conn().take()) > 0 {
+							names += name
+						}
+					}
+					return names
+				}
+				if c.waits {
+					ssetest.Want(t, "before the list is there", got(), "")
+					slow.conn().answerHeld(slow.lists[c.method])
+				}
+				ssetest.Want(t, "read", got(), c.want)
+			})
+		})
+	}
+}
+
+// A member that hangs costs requests for others 5 s once: by a URI, and by a name where it has no prefix.
+func TestMemberThatHangsCostsOthersOnce(t *testing.T) {
+	for name, hangs := range map[string]string{"it answers nothing": "*", "one list": "resources/list"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a, mute := full("a"), full("mute")
+				mute.silent[hangs] = true
+				list := members("a", a, "mute", mute)
+				none := ""
+				list[1].Prefix = &none
+				c := open(t, newView(t, list))
+				c.take()
+				a.conn().take()
+				c.request(2, "resources/read", `{"uri":"a:1"}`)
+				a.wantGot(t, "the first one waits")
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				a.wantGot(t, "in vain", `{"id":2,"method":"resources/read","params":{"uri":"a:1"}}`)
+				c.request(3, "resources/read", `{"uri":"a:2"}`)
+				a.wantGot(t, "at once", `{"id":3,"method":"resources/read","params":{"uri":"a:2"}}`)
+				c.request(4, "resources/read", `{"uri":"y:none"}`)
+				c.request(5, "tools/call", `{"name":"none"}`)
+				got := c.take()
+				ssetest.Want(t, "answers", len(got), 2)
+				ssetest.WantText(t, "a URI", got[0], `{"id":4,"error":{"code":-32002`)
+				ssetest.WantText(t, "a name", got[1], `{"id":5,"error":{"code":`)
+			})
+		})
+	}
+}
+
 // Members get the level with the first request of the client, and a later one at once. A level starts no server.
 func TestLevel(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

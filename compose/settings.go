@@ -89,8 +89,8 @@ func (s *session) noteWish(r request, to destination) *jsonrpc.Error {
 	return nil
 }
 
-// endOpen notes that a member has a request no more. If it was one to subscribe, a subscription that was accepted before
-// stays also if this one was not.
+// endOpen notes that a member has a request no more. If it was one to subscribe, a subscription that was accepted
+// before stays also if this one was not.
 func (s *session) endOpen(number int64, accepted bool) {
 	delete(s.open, number)
 	w, ok := s.asksFor[number]

@@ -80,23 +80,41 @@ func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 	}
 	s.want(merge.Resources)
 	s.want(merge.Templates)
-	for _, member := range s.candidates(uri) {
-		if l := s.linkTo(member); l != nil && s.newest().Allows(member, uri) {
-			return destination{l, uri}, nil, false
+	for _, c := range s.candidates(uri) {
+		if l := s.linkTo(c.member); l != nil && s.newest().Allows(c.member, uri) {
+			return destination{l, uri}, nil, c.wait
 		}
 	}
 	fault := jsonrpc.Errorf(mcp.CodeResourceNotFound, "resource not found")
 	fault.Data = map[string]string{"uri": uri}
-	wait := slices.ContainsFunc(s.links, func(l *link) bool {
-		return l.pending(merge.Tools) || l.pending(merge.Resources) || l.pending(merge.Templates)
-	})
+	wait := s.awaits(merge.Tools, uri, "") || s.awaits(merge.Resources, uri, "") || s.awaits(merge.Templates, uri, "")
 	return destination{}, fault, wait
+}
+
+// awaits reports whether a list that is on its way may have a URI: of a member before the named one, or of any member
+// if the name is empty. A member that is known to be slow is not waited for.
+func (s *session) awaits(kind merge.Kind, uri, before string) bool {
+	for _, l := range s.links {
+		if l.m.Name == before {
+			return false
+		}
+		if l.pending(kind) && l.allowsURI(uri) && !s.view.isKnownToBeSlow(l.m.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// candidate is a member that may have a URI.
+type candidate struct {
+	member string
+	wait   bool // a list that is on its way may have a better one
 }
 
 // candidates returns the members that may have a URI, the best first: those with a listed tool whose app is there, of
 // which the one that the client called last; the one whose result named it; the one that lists it; the first one with
 // a template.
-func (s *session) candidates(uri string) (members []string) {
+func (s *session) candidates(uri string) (all []candidate) {
 	seen := []*result{s.newest()}
 	if told := s.told[merge.Tools]; told != nil {
 		seen = []*result{told, s.newest()}
@@ -104,28 +122,33 @@ func (s *session) candidates(uri string) (members []string) {
 	for _, r := range seen {
 		apps := r.Apps(uri)
 		if slices.Contains(apps, s.lastCalled) {
-			members = append(members, s.lastCalled)
+			all = append(all, candidate{member: s.lastCalled})
 		}
-		members = append(members, apps...)
+		for _, member := range apps {
+			all = append(all, candidate{member: member})
+		}
 	}
 	if member, ok := s.named.members[uri]; ok {
-		members = append(members, member)
+		all = append(all, candidate{member: member})
 	}
-	for _, kind := range []merge.Kind{merge.Resources, merge.Templates} {
-		for _, r := range []*result{s.told[kind], s.newest()} {
-			if r == nil {
-				continue
-			}
-			find := r.Resource
-			if kind == merge.Templates {
-				find = r.Template
-			}
-			if member, ok := find(uri); ok {
-				members = append(members, member)
-			}
+	if told := s.told[merge.Resources]; told != nil {
+		if member, ok := told.Resource(uri); ok { // the client was shown it there
+			all = append(all, candidate{member: member})
 		}
 	}
-	return members
+	if member, ok := s.newest().Resource(uri); ok {
+		all = append(all, candidate{member, s.awaits(merge.Resources, uri, member)})
+	}
+	if told := s.told[merge.Templates]; told != nil {
+		if member, ok := told.Template(uri); ok {
+			all = append(all, candidate{member, s.awaits(merge.Resources, uri, "")})
+		}
+	}
+	if member, ok := s.newest().Template(uri); ok {
+		wait := s.awaits(merge.Resources, uri, "") || s.awaits(merge.Templates, uri, member)
+		all = append(all, candidate{member, wait})
+	}
+	return all
 }
 
 // template finds the member of a template, or of a URI that one makes, for completion.
