@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -274,7 +273,7 @@ func TestDialIsRefused(t *testing.T) {
 // The limits of one address do not count clients in this process, and lines that the gateway in front writes are not
 // written twice.
 func TestDialIsNotCountedTwice(t *testing.T) {
-	var log, audit bytes.Buffer
+	var log, audit ssetest.Output
 	opts := gateway.Options{MaxConnectionsPerIP: 1, ConnectRate: 1, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Audit: slog.New(slog.NewTextHandler(&audit, nil)), Reauthenticate: true,
 		Authenticate: func(*http.Request) (string, error) { return "", errors.New("it is for another audience") }}
