@@ -404,7 +404,11 @@ func TestQuestionOfAMemberKnowsItsCall(t *testing.T) {
 		p.want("request roots/list")
 		p.post(`{"jsonrpc":"2.0","id":` + string(p.lastRequest(t)) + `,"result":{"roots":[]}}`)
 		synctest.Wait()
-		equal(t, "the answer", u.session(t, u.starts()).last(), `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`)
+		var all []string // of each session: the client's initialize may replace that of the gateway
+		for n := range u.starts() {
+			all = append(all, u.session(t, n+1).texts()...)
+		}
+		wantText(t, "the answer", strings.Join(all, "\n"), `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`)
 	})
 }
 
