@@ -88,7 +88,7 @@ func check(kind Kind, glob string) error {
 	case utf8.RuneCountInString(glob) > maxGlobRunes:
 		return fmt.Errorf("the glob %.40q… has over %d characters: shorten it with *", glob, maxGlobRunes)
 	case glob[0] == '!':
-		return fmt.Errorf("the glob %q cannot be read: to leave something out, write it under exclude without !", glob)
+		return fmt.Errorf("the glob %q cannot be read: to leave something out, write it without ! under exclude", glob)
 	case kind != Resources && strings.ContainsAny(glob, "[]{}"):
 		return fmt.Errorf("the glob %q cannot be read: only * and ? are special; write a glob for each choice, "+
 			"and ? for a bracket or brace of a name", glob)
