@@ -2,7 +2,7 @@
 //
 // A [View] is an upstream of a gateway, as any other server is. Its members are gateways themselves. Each client of the
 // view has a session of its own, with a link to each member. The session answers initialize and lists out of what the
-// members say, and routes all else: calls by names that [internal/merge] makes, responses and progress by numbers that
+// members say, and routes all else: calls by names that package merge makes, responses and progress by numbers that
 // pass unchanged, questions of members by ids that the view gives. A member that is late or fails costs its own tools
 // alone.
 //

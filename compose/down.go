@@ -46,7 +46,7 @@ func (s *session) send(r request, to destination) error {
 		return nil
 	}
 	c := to.link.conn
-	m, err := addressed(r.m, to.own)
+	m, err := to.addressed(r.m)
 	if err != nil {
 		s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", err))
 		s.unlock()

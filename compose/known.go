@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/merge"
 )
 
 // The pauses before a failing member is tried again.
@@ -86,7 +88,7 @@ func retryAll(links []*link) {
 	for _, l := range links {
 		l.s.mu.Lock()
 		if l.s.err == nil {
-			l.event(retry, 0)
+			l.event(retry, merge.Tools)
 		}
 		l.s.unlock()
 	}

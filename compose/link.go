@@ -81,7 +81,7 @@ func (l *link) event(e linkEvent, kind merge.Kind) {
 		l.readList(e, kind)
 	case publish:
 		l.publish()
-	case fail, lose:
+	case fail:
 		l.s.view.noteFailing(l)
 		l.s.settle()
 	case finish:

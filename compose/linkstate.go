@@ -29,7 +29,7 @@ const (
 	unreadable                  // its tools cannot be read
 	wanted                      // a list that is not known is needed
 	changed                     // the member says that a list is another one
-	closed                      // the connection is over
+	closed                      // the connection is over, and its open requests have failed
 	retry                       // it may answer now
 	remove                      // it is no member any more
 	quiet                       // it has answered all requests
@@ -51,7 +51,6 @@ const (
 	readList            // read the list
 	publish             // make a new result; lists and calls that wait go on
 	fail                // lists and calls that wait go on without it; the view tries again later
-	lose                // fail, and so do its open requests; the view tries again
 	finish              // close as soon as it has answered all requests
 	end                 // close
 )
@@ -66,17 +65,17 @@ type linkMove struct {
 var linkMoves = [linkStates]map[linkEvent]linkMove{
 	unopened: {open: {asking, begin}, remove: {gone, end}},
 	asking: {
-		answered: {reading, readList}, refused: {failing, fail}, closed: {failing, lose}, remove: {gone, end},
+		answered: {reading, readList}, refused: {failing, fail}, closed: {failing, fail}, remove: {gone, end},
 	},
 	reading: {
 		read: {listed, publish}, unreadable: {failing, fail}, wanted: {reading, readList}, changed: {reading, readList},
-		closed: {failing, lose}, remove: {leaving, finish},
+		closed: {failing, fail}, remove: {leaving, finish},
 	},
 	listed: {
-		wanted: {listed, readList}, changed: {listed, readList}, closed: {failing, lose}, remove: {leaving, finish},
+		wanted: {listed, readList}, changed: {listed, readList}, closed: {failing, fail}, remove: {leaving, finish},
 	},
 	failing: {
-		answered: {reading, readList}, retry: {asking, begin}, closed: {failing, lose}, remove: {gone, end},
+		answered: {reading, readList}, retry: {asking, begin}, closed: {failing, fail}, remove: {gone, end},
 	},
 	leaving: {quiet: {gone, end}, closed: {gone, end}},
 }

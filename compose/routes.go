@@ -24,7 +24,8 @@ type request struct {
 // destination is where a request leads.
 type destination struct {
 	link *link
-	own  string // takes the place of the name in the request
+	own  string        // takes the place of the name in the request
+	at   jsonrpc.Place // where that name stands; zero: the request goes as it is
 }
 
 // row is how a method is routed. Either the view answers, or the request goes to the member that a name leads to.
@@ -114,6 +115,7 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.%s must be a string", strings.Join(p.at, "."))
 	default:
 		to, fault, wait = p.find(s, name)
+		to.at = at
 	}
 	return s.atStart(to, fault, wait)
 }
@@ -141,14 +143,11 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 	word := strings.TrimSuffix(kind.Member(), "s")
 	return func(s *session, name string) (destination, *jsonrpc.Error, bool) {
 		s.want(kind)
-		seen := []*result{s.newest()}
-		if s.told[kind] != nil {
-			seen = []*result{s.told[kind], s.newest()}
-		}
+		seen := s.seen(kind)
 		for _, r := range seen {
 			if o, ok := r.Named(kind, name); ok {
 				if l := s.linkOf(kind, o); l != nil {
-					return destination{l, o.Own}, nil, false
+					return destination{link: l, own: o.Own}, nil, false
 				}
 			}
 		}
@@ -157,7 +156,7 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 			for _, final := range r.Bare(kind, name) {
 				o, _ := r.Named(kind, final)
 				if l := s.linkOf(kind, o); l != nil {
-					bare[final] = destination{l, o.Own}
+					bare[final] = destination{link: l, own: o.Own}
 				}
 			}
 		}
@@ -173,6 +172,14 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 				strings.Join(names, ", ")), false
 		}
 	}
+}
+
+// seen returns the results that a name is looked for in: the list that the client was shown, and the newest one.
+func (s *session) seen(kind merge.Kind) []*result {
+	if told := s.told[kind]; told != nil {
+		return []*result{told, s.newest()}
+	}
+	return []*result{s.newest()}
 }
 
 // isOffered reports whether the client has not narrowed away a tool by its final name. The gateway in front knows only
@@ -231,16 +238,11 @@ func (s *session) couldOwn(l *link, name string) bool {
 }
 
 // addressed returns a request with the member's own name in the place of the name that the client has used.
-func addressed(m *jsonrpc.Message, own string) (*jsonrpc.Message, error) {
-	p, ok := placeOf(m)
-	if !ok {
+func (to destination) addressed(m *jsonrpc.Message) (*jsonrpc.Message, error) {
+	if name, _ := to.at.Text(); to.at.Value == nil || name == to.own {
 		return m, nil
 	}
-	at := m.Param(p.at...)
-	if name, _ := at.Text(); name == own {
-		return m, nil
-	}
-	renamed, err := jsonrpc.Parse(m.WithValue(at, rawjson.Quote(own)))
+	renamed, err := jsonrpc.Parse(m.WithValue(to.at, rawjson.Quote(to.own)))
 	if err != nil { // it was valid before
 		return nil, fmt.Errorf("address a request: %w", err)
 	}

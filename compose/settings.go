@@ -130,7 +130,7 @@ func (s *session) unsubscribe(r request) {
 	s.dropSubscription(uri)
 	for _, l := range s.links {
 		if l.m.Name == of.member && l.conn != nil {
-			s.forwardTo(r, destination{l, uri})
+			s.forwardTo(r, destination{link: l, own: uri})
 			return
 		}
 	}

@@ -58,11 +58,11 @@ func (m *member) withOwnTask(reply []byte) []byte {
 // task finds the member of a task.
 func task(s *session, id string) (destination, *jsonrpc.Error, bool) {
 	if !s.setup.several() {
-		return destination{s.links[0], id}, nil, false
+		return destination{link: s.links[0], own: id}, nil, false
 	}
 	member, own, found := strings.Cut(id, taskColon)
 	if l := s.linkTo(member); found && l != nil {
-		return destination{l, own}, nil, false
+		return destination{link: l, own: own}, nil, false
 	}
 	return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown task %q", id), false
 }

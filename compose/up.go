@@ -77,7 +77,10 @@ func (s *session) passAnswer(c *conn, m *jsonrpc.Message) bool {
 	if err != nil {
 		return false
 	}
-	uris := urisIn(m.Result())
+	var uris []string
+	if s.isOfSeveral() {
+		uris = urisIn(m.Result()) // without mu: a result may be large
+	}
 	s.mu.Lock()
 	isOpen := s.open[number] == c && s.err == nil
 	from, several := c.link.m, s.setup.several()
@@ -98,6 +101,13 @@ func (s *session) passAnswer(c *conn, m *jsonrpc.Message) bool {
 		receive(m.Raw(), m.ID, nil)
 	}
 	return true
+}
+
+// isOfSeveral reports whether the view has several members, without mu.
+func (s *session) isOfSeveral() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.setup.several()
 }
 
 // checkQuiet ends a link that is leaving, when it has answered everything.
@@ -148,8 +158,8 @@ func (c *conn) notification(m *jsonrpc.Message) []byte {
 	return nil
 }
 
-// mayProgress reports whether a member may send this progress: another one must not have the request of its token. No
-// member may have it, because a task makes progress after its request is answered.
+// mayProgress reports whether a member may send this progress: another one must not have the request of its token.
+// Progress for a request that nobody has passes: a task makes progress after its request is answered.
 func (s *session) mayProgress(c *conn, m *jsonrpc.Message) bool {
 	token, _, _ := strings.Cut(strings.Trim(string(m.Token.Value), `"`), ".") // servers write 7 also as "7" and 7.0
 	number, err := strconv.ParseInt(token, 10, 64)

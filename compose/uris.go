@@ -76,13 +76,13 @@ func urisIn(result json.RawMessage) (uris []string) {
 // resource finds the member of a URI. A list that is on its way may have it.
 func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 	if len(s.links) == 1 && !s.links[0].m.rules.Restricts(selection.Resources) {
-		return destination{s.links[0], uri}, nil, false // lists of resources are not complete by MCP
+		return destination{link: s.links[0], own: uri}, nil, false // lists of resources are not complete by MCP
 	}
 	s.want(merge.Resources)
 	s.want(merge.Templates)
 	for _, c := range s.candidates(uri) {
 		if l := s.linkTo(c.member); l != nil && s.newest().Allows(c.member, uri) {
-			return destination{l, uri}, nil, c.wait
+			return destination{link: l, own: uri}, nil, c.wait
 		}
 	}
 	fault := jsonrpc.Errorf(mcp.CodeResourceNotFound, "resource not found")
@@ -115,11 +115,7 @@ type candidate struct {
 // which the one that the client called last; the one whose result named it; the one that lists it; the first one with
 // a template.
 func (s *session) candidates(uri string) (all []candidate) {
-	seen := []*result{s.newest()}
-	if told := s.told[merge.Tools]; told != nil {
-		seen = []*result{told, s.newest()}
-	}
-	for _, r := range seen {
+	for _, r := range s.seen(merge.Tools) {
 		apps := r.Apps(uri)
 		if slices.Contains(apps, s.lastCalled) {
 			all = append(all, candidate{member: s.lastCalled})

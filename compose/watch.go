@@ -11,7 +11,7 @@ import (
 const memoryWait = 250 * time.Millisecond
 
 // watch follows the condition of a member that has not answered initialize, or fails, in a goroutine. The goroutine
-// ends when the member has answered, and with the connection.
+// ends with the connection, and at the first change of the condition after the member has answered.
 func (c *conn) watch() {
 	from, ok := c.Conn.(asker.Conditional)
 	if !ok {
