@@ -156,7 +156,7 @@ func (r *Request) OnAnswer(f func(errorType string)) {
 // on before. f gets no errors, and must not change the bytes.
 func (r *Request) Through(f func(result json.RawMessage) json.RawMessage) { r.through = f }
 
-// changed returns a response with its result as Through has it replaced.
+// changed returns a response with the result that Through makes of its own.
 func (r *Request) changed(response []byte) []byte {
 	result, ok := rawjson.Member(response, "result")
 	if !ok {

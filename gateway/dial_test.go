@@ -231,7 +231,7 @@ func TestDialCallsItsClientInTurn(t *testing.T) {
 	})
 }
 
-// Whoever ends a connection of Dial, its client learns once why.
+// The client of a connection of Dial learns once why it ended, whichever side ends it.
 func TestDialEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func(g *gateway.Gateway)
@@ -310,7 +310,7 @@ func (s *dialKeeper) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	return s.server.Dial(ctx)
 }
 
-// A gateway whose upstream is another one: that knows for whom it works, and each of the two gives its server the
+// A gateway whose upstream is another one tells it for whom it works; each of the two gives its server the
 // headers that it names.
 func TestDialKnowsForWhom(t *testing.T) {
 	up := &dialKeeper{server: &server{}}
