@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -75,12 +74,6 @@ type Options struct {
 	Logger      *slog.Logger // nil: silent
 }
 
-// The bounds of a configuration.
-const (
-	maxMembers = 64
-	maxPrefix  = 40 // characters, so that the hash of a long name leaves the prefix readable
-)
-
 // setup is a configuration that has been checked. It is immutable.
 type setup struct {
 	members []*member
@@ -104,8 +97,9 @@ func newSetup(members []Member, opts Options) (*setup, error) {
 	switch {
 	case len(members) == 0:
 		wrong = append(wrong, errors.New("there is no member: name the servers of the view"))
-	case len(members) > maxMembers:
-		wrong = append(wrong, fmt.Errorf("there are %d members, and a view has at most %d", len(members), maxMembers))
+	case len(members) > merge.MaxMembers:
+		wrong = append(wrong, fmt.Errorf("there are %d members, and a view has at most %d", len(members),
+			merge.MaxMembers))
 	}
 	names := make(map[string]bool)
 	for _, given := range members {
@@ -115,7 +109,7 @@ func newSetup(members []Member, opts Options) (*setup, error) {
 			wrong = append(wrong, fmt.Errorf("member %q: %w", given.Name, err))
 		case names[m.Name]:
 			wrong = append(wrong, fmt.Errorf("member %q is there twice", m.Name))
-		case !s.alone && m.Prefix == nil && (strings.Contains(m.Name, "__") || strings.HasSuffix(m.Name, "_")):
+		case !s.alone && m.Prefix == nil && merge.MayMeet(m.Name):
 			wrong = append(wrong, fmt.Errorf("member %q: the names of two members could meet: "+
 				"give it a name without __ that does not end with _, or a prefix", m.Name))
 		}
@@ -150,9 +144,9 @@ func newMember(given Member) (*member, error) {
 	if given.Prefix != nil {
 		m.prefix = *given.Prefix
 	}
-	if n := utf8.RuneCountInString(m.prefix); n > maxPrefix {
+	if n := utf8.RuneCountInString(m.prefix); n > merge.MaxPrefix {
 		wrong = append(wrong, fmt.Errorf("the prefix %q has %d characters, and %d are allowed: set a shorter prefix",
-			m.prefix, n, maxPrefix))
+			m.prefix, n, merge.MaxPrefix))
 	}
 	var err error
 	m.rules, err = selection.Compile(selection.Spec{Include: given.Include, Exclude: given.Exclude,
@@ -180,15 +174,12 @@ func (m *member) isSame(other *member) bool {
 	return m.Name == other.Name && reflect.TypeOf(m.Upstream).Comparable() && m.Upstream == other.Upstream
 }
 
-// newName matches what a tool may be renamed to.
-var newName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 // checkRename returns what is wrong with the new names of tools.
 func checkRename(rename map[string]string) (wrong []error) {
 	before := make(map[string]string)
 	for _, own := range slices.Sorted(maps.Keys(rename)) {
 		name := rename[own]
-		if !newName.MatchString(name) {
+		if !merge.IsNewName(name) {
 			wrong = append(wrong, fmt.Errorf("rename: %q is no name: write up to 64 of A-Z, a-z, 0-9, _ and -",
 				name))
 		}

@@ -3,6 +3,7 @@ package merge
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"regexp"
 	"strings"
 )
 
@@ -12,6 +13,23 @@ const (
 	cutName  = 55
 	hashName = 8
 )
+
+// The bounds of a view.
+const (
+	MaxMembers = 64
+	MaxPrefix  = 40 // characters, so that the hash of a long name leaves the prefix readable
+)
+
+// MayMeet reports whether names behind the default prefix of a member, its name and "__", could also be those of
+// another member. Such a member of several needs another prefix.
+func MayMeet(member string) bool {
+	return strings.Contains(member, "__") || strings.HasSuffix(member, "_")
+}
+
+// IsNewName reports whether a tool may be renamed to this.
+func IsNewName(name string) bool { return newName.MatchString(name) }
+
+var newName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // FinalName returns the name of a tool or prompt in a view. base is the server's own name, or the new one that a
 // rename gives. It depends on nothing else: neither on other names nor on which members are up. alone says that the

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/plainjson"
 )
 
@@ -118,7 +119,7 @@ func FileOf(entries []Entry, how Making) (f File) {
 
 // viewOfAll returns views of the file with one that has each server; nil if there is one server, or too many.
 func (f *File) viewOfAll() yaml.MapSlice {
-	if len(f.Names) < 2 || len(f.Names) > maxMembers {
+	if len(f.Names) < 2 || len(f.Names) > merge.MaxMembers {
 		return nil
 	}
 	var members yaml.MapSlice

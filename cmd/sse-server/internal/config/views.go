@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -41,20 +41,11 @@ type Member struct {
 	compose.Member // without Upstream
 }
 
-// The bounds of a view, which package compose has too: here the errors say where in the file.
-const (
-	maxMembers = 64
-	maxPrefix  = 40
-)
-
 // keysOfViews are those of a view that are no options of its gateway, and keysOfMembers those of its servers.
 var (
 	keysOfViews   = []string{"title", "for", serversKey}
 	keysOfMembers = []string{"include", "exclude", "only", "prefix", "rename", "describe", "prompts", "resources"}
 )
-
-// newNameOfTool matches what a tool may be renamed to.
-var newNameOfTool = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // Endpoints returns the configuration of all that has a URL: the views, then the servers.
 func (c *Config) Endpoints() (all []*Server) {
@@ -96,7 +87,7 @@ func (v *View) IsOfAll() bool { return v.ofAll }
 func (c *Config) addViewOfAll() {
 	isTaken := func(s *Server) bool { return slices.Contains(namesOfAll, s.Name) }
 	switch {
-	case len(c.Servers) < 2, len(c.Servers) > maxMembers, c.hasViews, c.Shared != "", c.Connect != nil:
+	case len(c.Servers) < 2, len(c.Servers) > merge.MaxMembers, c.hasViews, c.Shared != "", c.Connect != nil:
 	case c.Does != "stdio" && (c.reachesOthers() || slices.ContainsFunc(c.Servers, isTaken)):
 	default:
 		v := c.newView(rootName)
@@ -123,13 +114,13 @@ var namesOfAll = []string{rootName, "login"}
 
 // prefixOf returns a prefix for the tools of a server whose name cannot be theirs in a view; nil if it can.
 func prefixOf(server string) *string {
-	if !strings.Contains(server, "__") && !strings.HasSuffix(server, "_") && len(server)+len("__") <= maxPrefix {
+	if !merge.MayMeet(server) && len(server)+len("__") <= merge.MaxPrefix {
 		return nil
 	}
 	for strings.Contains(server, "__") {
 		server = strings.ReplaceAll(server, "__", "_")
 	}
-	return new(strings.TrimRight(server[:min(len(server), maxPrefix-len("__"))], "_") + "__")
+	return new(strings.TrimRight(server[:min(len(server), merge.MaxPrefix-len("__"))], "_") + "__")
 }
 
 // DropViewOfAll removes the view of all servers: sockets that somebody else has opened may be reached by others.
@@ -212,9 +203,9 @@ func (c *Config) readView(entry *ast.MappingValueNode, views []string) error {
 		return err
 	case len(v.Members) == 0:
 		return c.at(key, "%s: name its servers, such as servers: {%s: {}}", where, c.Servers[0].Name)
-	case len(v.Members) > maxMembers:
+	case len(v.Members) > merge.MaxMembers:
 		return c.at(key, "%s: it has %d servers, and a view has at most %d: make two views of it", where,
-			len(v.Members), maxMembers)
+			len(v.Members), merge.MaxMembers)
 	}
 	if err := v.tryToCompose(); err != nil { // the checks above find all that is known to be wrong
 		return c.at(key, "%s: %v", where, err)
@@ -323,7 +314,7 @@ func (c *Config) readMembers(v *View, node ast.Node, where string, views []strin
 	}
 	alone := len(v.Members) == 1
 	for _, m := range v.Members {
-		mayMeet := !alone && (strings.Contains(m.Name, "__") || strings.HasSuffix(m.Name, "_"))
+		mayMeet := !alone && merge.MayMeet(m.Name)
 		switch key := places[m.Name]; {
 		case m.Prefix != nil:
 		case mayMeet:
@@ -331,10 +322,10 @@ func (c *Config) readMembers(v *View, node ast.Node, where string, views []strin
 				"or _ at its end, those of two servers could be the same: give the server another name, "+
 				"or a prefix here, such as {prefix: %s_}", where, key.Value,
 				strings.Trim(strings.ReplaceAll(m.Name, "__", "_"), "_"))
-		case len(m.Name)+len("__") > maxPrefix:
+		case len(m.Name)+len("__") > merge.MaxPrefix:
 			return c.at(key, "%s.%s: names of tools begin with the name of the server and __, which are over %d "+
 				"characters: give the server a shorter name, or a prefix here, such as {prefix: %s_}", where, key.Value,
-				maxPrefix, m.Name[:8])
+				merge.MaxPrefix, m.Name[:8])
 		}
 	}
 	return nil
@@ -405,8 +396,8 @@ func (c *Config) readRule(m *Member, rule *ast.MappingValueNode, where string) (
 	case "prefix":
 		var prefix string
 		prefix, err = c.textAt(node, where)
-		if n := utf8.RuneCountInString(prefix); err == nil && n > maxPrefix {
-			err = c.at(node.GetToken(), "%s: it has %d characters, and %d are allowed", where, n, maxPrefix)
+		if n := utf8.RuneCountInString(prefix); err == nil && n > merge.MaxPrefix {
+			err = c.at(node.GetToken(), "%s: it has %d characters, and %d are allowed", where, n, merge.MaxPrefix)
 		}
 		m.Prefix = &prefix
 	case "rename":
@@ -432,7 +423,7 @@ func (c *Config) readRename(node ast.Node, where string) (map[string]string, err
 	for _, entry := range entries {
 		own, place := entry.Key.GetToken().Value, entry.Value.GetToken()
 		name := rename[own]
-		if !newNameOfTool.MatchString(name) {
+		if !merge.IsNewName(name) {
 			return nil, c.at(place, "%s.%s: want a name of up to 64 letters, digits, _ and -, but got %q", where, own,
 				name)
 		}
