@@ -227,9 +227,9 @@ func TestATryInTheFutureDoesNotCount(t *testing.T) {
 func TestNoEmptyFolderThatNobodyKnowsOf(t *testing.T) {
 	dir := ssetest.PrivateDir(t)
 	inEmptyFolder(dir).Learn(kind("a"), said("{}"))
-	server := inEmptyFolder(dir)
-	ssetest.Want(t, "it is wanted", server.WantsEmptyFolder(time.Hour), true)
 	synctest.Test(t, func(t *testing.T) {
+		server := inEmptyFolder(dir) // here, because its job may go on after it has answered
+		ssetest.Want(t, "it is wanted", server.WantsEmptyFolder(time.Hour), true)
 		lock := flock.New(filepath.Join(dir, ".lock")) // a program that hangs while it writes
 		locked, err := lock.TryLock()
 		ssetest.Must(t, err)
