@@ -37,11 +37,13 @@ func newListKey(kind merge.Kind, pages hash.Hash) (key listKey) {
 	return key
 }
 
-// cached is a result, and what it was made of.
+// cached is a result, and what it is made of.
 type cached struct {
 	setup *setup
 	lists [][merge.Kinds]*merge.List // of the members
-	*result
+	// result makes the result at the first call; others wait for it. It is called without the lock of the cache: a
+	// merge of the longest lists takes a second, and sessions with other lists go on.
+	result func() *result
 }
 
 // list returns the list that a session has read before; nil: none has.
@@ -70,7 +72,12 @@ func (v *View) keepList(key listKey, entries []json.RawMessage) *merge.List {
 
 // build returns the result of members with their lists, and whether it is a new one.
 func (v *View) build(in merge.Input, of *setup) (r *result, isNew bool) {
-	c := &v.cache
+	found, isNew := v.cache.find(in, of)
+	return found.result(), isNew
+}
+
+// find returns the place of a result in the cache, and whether it is a new one.
+func (c *cache) find(in merge.Input, of *setup) (found cached, isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := slices.IndexFunc(c.results, func(one cached) bool {
@@ -79,29 +86,32 @@ func (v *View) build(in merge.Input, of *setup) (r *result, isNew bool) {
 			return lists == m.Lists
 		})
 	})
-	var found cached
 	if at >= 0 {
 		found = c.results[at]
 		c.results = slices.Delete(c.results, at, at+1)
 	} else {
 		c.generation++
-		found = cached{setup: of, result: newResult(merge.Build(in), c.generation)}
+		generation := c.generation
+		found = cached{setup: of, result: sync.OnceValue(func() *result {
+			return newResult(merge.Build(in), generation)
+		})}
 		for _, m := range in.Members {
 			found.lists = append(found.lists, m.Lists)
 		}
 	}
 	c.results = slices.Insert(c.results, 0, found)
 	c.results = c.results[:min(maxResults, len(c.results))]
-	return found.result, at < 0
+	return found, at < 0
 }
 
 // all returns the results, those that were needed last first.
 func (c *cache) all() []*result {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make([]*result, len(c.results))
-	for i, one := range c.results {
-		all[i] = one.result
+	kept := slices.Clone(c.results)
+	c.mu.Unlock()
+	all := make([]*result, len(kept))
+	for i, one := range kept {
+		all[i] = one.result()
 	}
 	return all
 }
