@@ -119,7 +119,12 @@ func FileOf(entries []Entry, how Making) (f File) {
 
 // viewOfAll returns views of the file with one that has each server; nil if there is one server, or too many.
 func (f *File) viewOfAll() yaml.MapSlice {
-	if len(f.Names) < 2 || len(f.Names) > merge.MaxMembers {
+	switch {
+	case len(f.Names) < 2:
+		return nil
+	case len(f.Names) > merge.MaxMembers:
+		f.warn("%d servers are too many for one view, which has at most %d: name views of those that belong together",
+			len(f.Names), merge.MaxMembers)
 		return nil
 	}
 	var members yaml.MapSlice

@@ -87,8 +87,11 @@ func (v *View) IsOfAll() bool { return v.ofAll }
 func (c *Config) addViewOfAll() {
 	isTaken := func(s *Server) bool { return slices.Contains(namesOfAll, s.Name) }
 	switch {
-	case len(c.Servers) < 2, len(c.Servers) > merge.MaxMembers, c.hasViews, c.Shared != "", c.Connect != nil:
+	case len(c.Servers) < 2, c.hasViews, c.Shared != "", c.Connect != nil:
 	case c.Does != "stdio" && (c.reachesOthers() || slices.ContainsFunc(c.Servers, isTaken)):
+	case len(c.Servers) > merge.MaxMembers:
+		c.warn("%s: it has %d servers, and a view has at most %d, so there is none of all: name views of those that "+
+			"belong together", c.Config, len(c.Servers), merge.MaxMembers)
 	default:
 		v := c.newView(rootName)
 		v.ofAll = true

@@ -247,3 +247,25 @@ func TestFileThatIsMadeHasAView(t *testing.T) {
 		t.Error("the shared sse-server has the view")
 	}
 }
+
+// Nothing is silent about servers that are too many for one view.
+func TestTooManyServersForTheViewOfAll(t *testing.T) {
+	var file strings.Builder
+	file.WriteString("servers:\n")
+	entries := make([]Entry, 65)
+	for i := range entries {
+		entries[i] = Entry{Name: fmt.Sprintf("s%d", i), Command: []string{"x"}}
+		fmt.Fprintf(&file, "  s%d: {command: [x]}\n", i)
+	}
+	path := clitest.WriteFile(t, "gw.yaml", file.String())
+	c := mustLoad(t, nil, "-c", path)
+	want := path + ": it has 65 servers, and a view has at most 64, so there is none of all: name views of those that belong together"
+	if len(c.Views) != 0 || !slices.Contains(c.Warnings, want) {
+		t.Errorf("got %d views, and the warnings %q; want none, and %q", len(c.Views), c.Warnings, want)
+	}
+	made := FileOf(entries, Making{})
+	want = "65 servers are too many for one view, which has at most 64: name views of those that belong together"
+	if strings.Contains(string(made.Data), "views") || !slices.Contains(made.Warnings, want) {
+		t.Errorf("a file that is made: got the warnings %q, want %q", made.Warnings, want)
+	}
+}
