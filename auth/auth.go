@@ -19,7 +19,8 @@ type Error struct {
 	Status int
 	// Challenge is what follows the realm in WWW-Authenticate: parameters of RFC 6750,
 	// section 3, with their names, quotes and commas. Default error="invalid_token" for a
-	// request with an Authorization header, else none.
+	// request with an Authorization header, else none. A 403 without a Challenge gets no
+	// WWW-Authenticate: no other token of the same user would help.
 	Challenge string
 	// Expired says that a token has expired: the reason of the connections that end with it.
 	Expired bool

@@ -149,8 +149,10 @@ func (s *session) Send(msg []byte) error {
 		}
 	case routes[m.Method].isKnown() || m.Method == mcp.MethodListen:
 		// It is a request without an id, which no rule has judged.
-	case !s.setup.several() && len(s.links) > 0:
-		s.links[0].send(m.Raw())
+	default:
+		if l := s.only(); l != nil {
+			l.send(m.Raw())
+		}
 	}
 	return nil
 }

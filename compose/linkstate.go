@@ -32,12 +32,14 @@ const (
 	closed                      // the connection is over, and its open requests have failed
 	retry                       // it may answer now
 	remove                      // it is no member any more
+	forbid                      // its client may not use it
 	quiet                       // it has answered all requests
 	linkEvents
 )
 
 var linkEventNames = [linkEvents]string{
-	"open", "answered", "refused", "read", "unreadable", "wanted", "changed", "closed", "retry", "remove", "quiet",
+	"open", "answered", "refused", "read", "unreadable", "wanted", "changed", "closed", "retry", "remove", "forbid",
+	"quiet",
 }
 
 func (e linkEvent) String() string { return linkEventNames[e] }
@@ -63,19 +65,22 @@ type linkMove struct {
 
 // linkMoves is the table of docs/design/views.md. An event without a row changes nothing: it comes too late.
 var linkMoves = [linkStates]map[linkEvent]linkMove{
-	unopened: {open: {asking, begin}, remove: {gone, end}},
+	unopened: {open: {asking, begin}, remove: {gone, end}, forbid: {gone, end}},
 	asking: {
 		answered: {reading, readList}, refused: {failing, fail}, closed: {failing, fail}, remove: {gone, end},
+		forbid: {gone, end},
 	},
 	reading: {
 		read: {listed, publish}, unreadable: {failing, fail}, wanted: {reading, readList}, changed: {reading, readList},
-		closed: {failing, fail}, remove: {leaving, finish},
+		closed: {failing, fail}, remove: {leaving, finish}, forbid: {gone, end},
 	},
 	listed: {
 		wanted: {listed, readList}, changed: {listed, readList}, closed: {failing, fail}, remove: {leaving, finish},
+		forbid: {gone, end},
 	},
 	failing: {
 		answered: {reading, readList}, retry: {asking, begin}, closed: {failing, fail}, remove: {gone, end},
+		forbid: {gone, end},
 	},
 	leaving: {quiet: {gone, end}, closed: {gone, end}},
 }

@@ -171,7 +171,8 @@ func newMember(given Member) (*member, error) {
 // isSame reports whether links to a member can stay when other takes its place. Upstreams that cannot be compared are
 // not the same.
 func (m *member) isSame(other *member) bool {
-	return m.Name == other.Name && reflect.TypeOf(m.Upstream).Comparable() && m.Upstream == other.Upstream
+	isComparable := reflect.TypeOf(m.Upstream).Comparable()
+	return m == other || m.Name == other.Name && isComparable && m.Upstream == other.Upstream
 }
 
 // checkRename returns what is wrong with the new names of tools.

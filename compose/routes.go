@@ -123,10 +123,8 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 // passes reports whether the only member of a view gets requests of a method without a row. A request to listen names
 // resources, which no rule has judged.
 func (s *session) passes(method string) bool {
-	if s.setup.several() || len(s.links) == 0 {
-		return false
-	}
-	return method != mcp.MethodListen || !s.links[0].m.rules.Restricts(selection.Resources)
+	l := s.only()
+	return l != nil && (method != mcp.MethodListen || !l.m.rules.Restricts(selection.Resources))
 }
 
 // atStart has a request wait whose member has not answered initialize over its new connection.

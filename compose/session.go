@@ -184,25 +184,36 @@ func (s *session) answerInitialize() {
 func (s *session) replace(setup *setup) {
 	s.mu.Lock()
 	defer s.unlock()
-	if s.err != nil || s.setup == setup {
-		return
+	if s.err == nil && s.setup != setup {
+		s.arrange(setup)
 	}
+}
+
+// arrange gives the session the members of a setup that its client may use now. Links to members that stay stay. What
+// the client may not use ends at once; a member that has left answers what it has.
+func (s *session) arrange(setup *setup) {
 	before := s.links
 	s.setup, s.links, s.current = setup, nil, nil
+	ends := make(map[*link]linkEvent) // of links that do not stay
+	for _, l := range before {
+		ends[l] = remove
+	}
 	for _, m := range setup.members {
-		at := slices.IndexFunc(before, func(l *link) bool {
-			return l.state != gone && l.m.isSame(m) && m.may(s.ctx)
-		})
-		if at >= 0 {
-			before[at].m = m
-			s.links = append(s.links, before[at])
-			continue
+		l := &link{s: s, m: m}
+		at := slices.IndexFunc(before, func(l *link) bool { return l.state != gone && l.m.isSame(m) })
+		switch {
+		case at >= 0 && m.may(s.ctx):
+			l = before[at]
+			l.m = m
+			delete(ends, l)
+		case at >= 0:
+			ends[before[at]] = forbid
 		}
-		s.links = append(s.links, &link{s: s, m: m})
+		s.links = append(s.links, l)
 	}
 	for _, l := range before {
-		if !slices.Contains(s.links, l) {
-			l.event(remove, merge.Tools)
+		if event, ok := ends[l]; ok {
+			l.event(event, merge.Tools)
 		}
 	}
 	s.endSubscriptions()
@@ -221,8 +232,16 @@ func (l *link) openIfAllowed() {
 	if l.m.may(l.s.ctx) {
 		l.event(open, merge.Tools)
 	} else {
-		l.event(remove, merge.Tools)
+		l.event(forbid, merge.Tools)
 	}
+}
+
+// only returns the link to the only member of a view of one; nil if there are several, or its client may not use it.
+func (s *session) only() *link {
+	if s.setup.several() || s.links[0].state == gone {
+		return nil
+	}
+	return s.links[0]
 }
 
 // Push sets the client.

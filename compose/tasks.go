@@ -57,8 +57,8 @@ func (m *member) withOwnTask(reply []byte) []byte {
 
 // task finds the member of a task.
 func task(s *session, id string) (destination, *jsonrpc.Error, bool) {
-	if !s.setup.several() {
-		return destination{link: s.links[0], own: id}, nil, false
+	if l := s.only(); l != nil {
+		return destination{link: l, own: id}, nil, false
 	}
 	member, own, found := strings.Cut(id, taskColon)
 	if l := s.linkTo(member); found && l != nil {

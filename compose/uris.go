@@ -75,8 +75,8 @@ func urisIn(result json.RawMessage) (uris []string) {
 
 // resource finds the member of a URI. A list that is on its way may have it.
 func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
-	if len(s.links) == 1 && !s.links[0].m.rules.Restricts(selection.Resources) {
-		return destination{link: s.links[0], own: uri}, nil, false // lists of resources are not complete by MCP
+	if l := s.only(); l != nil && !l.m.rules.Restricts(selection.Resources) {
+		return destination{link: l, own: uri}, nil, false // lists of resources are not complete by MCP
 	}
 	s.want(merge.Resources)
 	s.want(merge.Templates)

@@ -33,6 +33,21 @@ func (s *settings) newPage(isListed func() bool) (*page.Page, error) {
 	return page.New(opts)
 }
 
+// shownTo returns the gateways that a list for the sender of a request may name: one that not everybody may use is for
+// those whom it lets in.
+func shownTo(r *http.Request, all []*Gateway) (shown []*Gateway) {
+	for _, g := range all {
+		o := &g.now.Load().opts
+		if o.program.Restricted && o.Authenticate != nil {
+			if _, err := o.Authenticate(r); err != nil {
+				continue
+			}
+		}
+		shown = append(shown, g)
+	}
+	return shown
+}
+
 // listed serves the list of servers to a browser that opens the root, and reports whether it has.
 func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway) bool {
 	isRoot := r.Method == http.MethodGet && r.URL.Path == "/"
@@ -40,7 +55,7 @@ func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway)
 		return false
 	}
 	var links []page.Link
-	for _, g := range all {
+	for _, g := range shownTo(r, all) {
 		if now := g.now.Load(); now.page != nil && (now.sse != nil || now.mcp != nil) {
 			links = append(links, page.Link{Name: now.opts.known(), Path: g.prefix + Path})
 		}

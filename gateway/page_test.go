@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +13,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -262,6 +265,29 @@ func TestRootListsTheServers(t *testing.T) {
 			equal(t, "the root, Accept "+accept, get(s, "/", "Accept", accept).Code, 404)
 		}
 		equal(t, "another path", get(s, "/elsewhere", "Accept", chrome).Code, 404)
+	}, &server{}, &server{})
+}
+
+// A server that not everybody may use is in the lists of those alone whom it lets in: on the page, and in the answer to
+// a path that does not exist.
+func TestListsOfRestrictedServers(t *testing.T) {
+	change := func(name string, o *gateway.Options) {
+		o.Authenticate = func(r *http.Request) (string, error) {
+			if user := r.Header.Get("User"); user == "alice" || name == "a" && user != "" {
+				return user, nil
+			}
+			return "", &auth.Error{Status: http.StatusForbidden}
+		}
+		forprogram.OptionsOf(o).Restricted = name == "b"
+	}
+	inFakeTimeWithSeveral(t, change, func(t *testing.T, s *gateway.Servers, _ []*gateway.Gateway) {
+		for user, want := range map[string]string{"": "true false", "bob": "true false", "alice": "true true"} {
+			for _, path := range []string{"/", "/elsewhere"} {
+				body := get(s, path, "Accept", chrome, "User", user).Body.String()
+				got := fmt.Sprint(strings.Contains(body, "mcp/a/mcp"), " ", strings.Contains(body, "mcp/b/mcp"))
+				equal(t, path+" for "+user, got, want)
+			}
+		}
 	}, &server{}, &server{})
 }
 

@@ -151,7 +151,8 @@ func (s *Servers) serve(gateways []*Gateway, root *Gateway, shared *budget.Accou
 func (s *Servers) elsewhere(all []*Gateway, root *Gateway) *served {
 	f := all[0].now.Load().checks
 	n := &served{all: all, root: root, checks: f}
-	n.elsewhere = f.Elsewhere(routeList(n.list()), all[0].plainLog, s.unserved)
+	message := func(r *http.Request) string { return routeList(shownTo(r, n.list())) }
+	n.elsewhere = f.Elsewhere(message, all[0].plainLog, s.unserved)
 	return n
 }
 
@@ -189,8 +190,11 @@ func checkServers(gateways []*Gateway) error {
 // maxServed bounds the servers that the answer to an unknown path lists.
 const maxServed = 16
 
-// routeList returns the answer to an unknown path: the paths of the servers.
+// routeList returns the answer to an unknown path: the paths of servers.
 func routeList(gateways []*Gateway) string {
+	if len(gateways) == 0 {
+		return "no such route: there are several servers, each at its own path, and none for this request"
+	}
 	var b strings.Builder
 	b.WriteString("no such route: there are several servers, each at its own path: ")
 	for i, g := range gateways[:min(len(gateways), maxServed)] {

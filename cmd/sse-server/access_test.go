@@ -1,20 +1,25 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -115,4 +120,179 @@ func TestOAuthMakesNoOperators(t *testing.T) {
 	for _, token := range []string{"", sign("https://gw.example.com/mcp")} {
 		wantStatus(t, l.client, strings.TrimSuffix(p.url, "/mcp")+"/metrics", token, http.StatusUnauthorized, "operators need a token")
 	}
+}
+
+// person is a client with a token, at any URL of the program.
+type person struct {
+	*live
+	token    string
+	progress chan struct{}
+}
+
+// connect returns a session over each transport. A call's progress goes to the channel of the person.
+func (p person) connect(t *testing.T, server string) (both []*mcp.ClientSession) {
+	t.Helper()
+	http := newClient(t, &http.Transport{})
+	http.Transport = withHeader{http.Transport, "Authorization", "Bearer " + p.token}
+	for _, transport := range []mcp.Transport{
+		&mcp.SSEClientTransport{Endpoint: p.server(server), HTTPClient: http},
+		&mcp.StreamableClientTransport{Endpoint: p.server(server), HTTPClient: http},
+	} {
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { p.progress <- struct{}{} },
+		})
+		session, err := client.Connect(t.Context(), transport, nil)
+		ssetest.Must(t, err)
+		t.Cleanup(func() { session.Close() })
+		both = append(both, session)
+	}
+	return both
+}
+
+// withoutSession returns the names of the tools that a client of MCP 2026-07-28 is told.
+func (p person) withoutSession(t *testing.T, server string) string {
+	t.Helper()
+	req := ssetest.Request(t.Context(), http.MethodPost, p.server(server), `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{`+
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list", "Authorization", "Bearer "+p.token)
+	res, err := p.client.Do(req)
+	ssetest.Must(t, err)
+	defer res.Body.Close()
+	var names []string
+	for _, found := range regexp.MustCompile(`"name":"(\w+__\w+)"`).FindAllStringSubmatch(string(clitest.Must(io.ReadAll(res.Body))), -1) {
+		names = append(names, found[1])
+	}
+	return strings.Join(names, " ")
+}
+
+// wantTools checks the tools of a view in all kinds of clients: those of open sessions, and one without.
+func (p person) wantTools(t *testing.T, view, want string, open ...*mcp.ClientSession) {
+	t.Helper()
+	for _, session := range open {
+		ssetest.Want(t, "tools", toolsOf(t, session), want)
+	}
+	ssetest.Want(t, "tools without a session", p.withoutSession(t, view), want)
+}
+
+// sleepAt starts a long call in each session, waits until the server has begun with it, and returns a function that
+// waits for the ends of the calls.
+func (p person) sleepAt(t *testing.T, tool string, sessions []*mcp.ClientSession) (ends func() []error) {
+	t.Helper()
+	ended := make(chan error, len(sessions))
+	for _, session := range sessions {
+		params := &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"seconds": 60}}
+		params.SetProgressToken(tool)
+		go func() {
+			_, err := session.CallTool(context.WithoutCancel(t.Context()), params)
+			ended <- err
+		}()
+		<-p.progress
+	}
+	return func() (all []error) {
+		for range sessions {
+			all = append(all, <-ended)
+		}
+		return all
+	}
+}
+
+// A token has the servers, and in views the tools, of its principal: over both transports and without a session, from
+// the start and after each reload. Who loses a server loses its streams and calls at once, and keeps the rest.
+func TestPrincipals(t *testing.T) {
+	t.Parallel()
+	const tokens = "alice:alice-0123456789abcdef\nbob:bob-0123456789abcdef\n"
+	const file = "auth-tokens-file: {DIR}/tokens\noperators: [alice]\nservers: {open: {}, secret: {principals: %s}, none: {principals: []}}\n" +
+		"views: {team: {servers: {open: {}, secret: {}, none: {}}}, private: {principals: ['al*'], servers: {open: {}, secret: {}}}}\n"
+	l := startLive(t, "servers: {x: {}}\n", "--no-start-check")
+	l.write(t, "tokens", tokens)
+	l.write(t, "gw.yaml", fmt.Sprintf(file, "[alice]"))
+	l.wantReload(t)
+	alice, bob := person{l, "alice-0123456789abcdef", make(chan struct{}, 100)}, person{l, "bob-0123456789abcdef", nil}
+	root := strings.TrimSuffix(l.server("x"), "x/mcp")
+	const open, all = "open__echo open__sleep", "open__echo open__sleep secret__echo secret__sleep"
+
+	for server, want := range map[string][3]int{"open": {401, 200, 200}, "secret": {401, 200, 403}, "none": {401, 403, 403}, "team": {401, 200, 200}, "private": {401, 200, 403}} {
+		for i, token := range []string{"", alice.token, bob.token} {
+			status, challenge := statusOf(t, l.client, l.server(server), token)
+			if status != want[i] || (challenge != "") != (status == http.StatusUnauthorized) {
+				t.Errorf("%s with the token %q: got %d and the challenge %q, want %d", server, token, status, challenge, want[i])
+			}
+		}
+	}
+	for token, want := range map[string]string{"": "/team/mcp, /open/mcp", bob.token: "/team/mcp, /open/mcp", alice.token: "/team/mcp, /private/mcp, /open/mcp, /secret/mcp"} {
+		_, body := get(t, l.client, root, token)
+		_, listed, _ := strings.Cut(body, "each at its own path: ")
+		listed, _, _ = strings.Cut(listed, `"`)
+		if paths := strings.Split(listed, ", "); len(paths) != len(strings.Split(want, ", ")) || slices.ContainsFunc(paths, func(path string) bool { return !strings.Contains(want, path) }) {
+			t.Errorf("the list for %q: got %s, want %s", token, listed, want)
+		}
+	}
+	for _, path := range []string{"/status", "/connections"} {
+		wantStatus(t, l.client, l.admin+path, alice.token, http.StatusOK)
+		wantStatus(t, l.client, l.admin+path, bob.token, http.StatusForbidden, `"bob\" is no operator`)
+	}
+	wantStatus(t, l.client, l.admin+"/metrics", bob.token, http.StatusOK)
+	if code, _ := l.reload(t, bob.token); code != http.StatusForbidden {
+		t.Errorf("bob reloads: got %d", code)
+	}
+
+	ofAlice, ofBob, direct := alice.connect(t, "team"), bob.connect(t, "team"), alice.connect(t, "secret")
+	alice.wantTools(t, "team", all, ofAlice...)
+	bob.wantTools(t, "team", open, ofBob...)
+	for _, session := range ofBob {
+		say(t, session, "open__echo")
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "secret__echo"}); err == nil || !strings.Contains(err.Error(), `unknown tool "secret__echo"`) {
+			t.Errorf("bob calls a tool that is not theirs: got %v", err)
+		}
+	}
+	for _, session := range ofAlice {
+		say(t, session, "secret__echo")
+	}
+	ends := alice.sleepAt(t, "secret__sleep", ofAlice)
+
+	change := func(principals string) {
+		t.Helper()
+		l.write(t, "gw.yaml", fmt.Sprintf(file, principals))
+		if code, body := l.reload(t, alice.token); code != http.StatusOK {
+			t.Fatalf("reload: got %d %s", code, body)
+		}
+	}
+	change("[bob]")
+	for _, err := range ends() {
+		if err == nil || !strings.Contains(err.Error(), "the session with secret was lost") {
+			t.Errorf("a call at a server that alice has lost: got %v", err)
+		}
+	}
+	_ = direct[0].Wait()
+	if _, err := direct[1].ListTools(t.Context(), nil); err == nil {
+		t.Error("a session with a server that alice has lost goes on")
+	}
+	alice.wantTools(t, "team", open, ofAlice...)
+	bob.wantTools(t, "team", all, ofBob...)
+	for _, session := range ofBob {
+		say(t, session, "secret__echo")
+	}
+	for _, session := range ofAlice {
+		say(t, session, "open__echo")
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "secret__echo"}); err == nil || !strings.Contains(err.Error(), `unknown tool "secret__echo"`) {
+			t.Errorf("alice calls a tool that is lost: got %v", err)
+		}
+	}
+	change("['*']")
+	alice.wantTools(t, "team", all, ofAlice...)
+	say(t, ofAlice[0], "secret__echo")
+	echo(t, alice.connect(t, "secret")[1])
+}
+
+// statusOf returns the status of a POST of a ping, and the challenge.
+func statusOf(t *testing.T, client *http.Client, url, token string) (status int, challenge string) {
+	t.Helper()
+	header := []string{"Content-Type", "application/json"}
+	if token != "" {
+		header = append(header, "Authorization", "Bearer "+token)
+	}
+	res, err := client.Do(ssetest.Request(t.Context(), http.MethodPost, url, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, header...))
+	ssetest.Must(t, err)
+	_ = res.Body.Close()
+	return res.StatusCode, res.Header.Get("WWW-Authenticate")
 }

@@ -41,6 +41,7 @@ type daemon struct {
 	endpoints []*listen.Endpoint // the main one, and that of the admin routes if it is another
 	config    atomic.Pointer[config.Config]
 	guard     atomic.Pointer[httpcheck.Checker] // checks who uses the routes for operators
+	scrapes   atomic.Pointer[httpcheck.Checker] // checks who uses /metrics
 	args      []string                          // of the program
 	load      func(running *config.Config) (*config.Config, error)
 
@@ -133,8 +134,10 @@ func (d *daemon) join(c *config.Config) error {
 // setConfig makes c the configuration of all but the gateways.
 func (d *daemon) setConfig(c *config.Config) {
 	d.config.Store(c)
-	d.guard.Store(httpcheck.New(httpcheck.Options{Logger: d.log, Authenticate: c.Operators,
-		AllowedHosts: c.AllowedHosts}))
+	checks := httpcheck.Options{Logger: d.log, Authenticate: c.Operators, AllowedHosts: c.AllowedHosts}
+	d.guard.Store(httpcheck.New(checks))
+	checks.Authenticate = c.Scrapers
+	d.scrapes.Store(httpcheck.New(checks))
 	for _, e := range d.endpoints {
 		e.SetLimit(tcpLimit(c))
 	}

@@ -90,9 +90,10 @@ func (d *daemon) apply(next *config.Config) error {
 	for _, principal := range next.Tokens {
 		known[principal] = true
 	}
-	for _, gw := range d.gateways { // which authenticate others of the issuer again
-		gw.Revoke(func(principal string) bool {
-			return !known[principal] && !(byOAuth && strings.HasPrefix(principal, config.OfOAuth))
+	for _, s := range next.Endpoints() {
+		d.gateways[s.Name].Revoke(func(principal string) bool { // those of the issuer are authenticated again
+			isKnown := known[principal] || byOAuth && strings.HasPrefix(principal, config.OfOAuth)
+			return !isKnown || !s.MayUse(principal)
 		})
 	}
 	d.gw.Start()

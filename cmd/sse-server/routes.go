@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/gorilla/mux"
 
@@ -20,12 +21,12 @@ const isOnAdmin = " is on the address of admin-addr"
 func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 	main, operators = mux.NewRouter().SkipClean(true), mux.NewRouter().SkipClean(true)
 	admin := d.gw.Admin()
-	protected := d.protect(admin)
+	protected, scraped := protect(&d.guard, admin), protect(&d.scrapes, admin)
 	open, absent, where := operators, []string{"/connections", "/status", reloadPath, "/healthz", "/readyz",
 		"/metrics"}, isOnAdmin
 	if together {
 		open, absent, where = main, absent[:3], " is served with --admin-addr alone"
-		main.Handle("/metrics", protected)
+		main.Handle("/metrics", scraped)
 	}
 	for _, path := range absent {
 		main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
@@ -38,9 +39,10 @@ func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 	}
 	open.Handle("/healthz", admin)
 	open.Handle("/readyz", admin)
+	operators.Handle("/metrics", scraped)
 	operators.Handle("/status", forBrowser(protected))
 	operators.PathPrefix("/status/").Handler(forBrowser(protected))
-	operators.Handle(reloadPath, d.protect(http.HandlerFunc(d.serveReload)))
+	operators.Handle(reloadPath, protect(&d.guard, http.HandlerFunc(d.serveReload)))
 	operators.Path("/").Handler(http.RedirectHandler("/status", http.StatusFound)) // for people
 	operators.PathPrefix("/").Handler(protected)
 	main.PathPrefix("/.well-known/oauth-protected-resource/").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,10 +52,10 @@ func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 	return main, operators
 }
 
-// protect checks Host, Origin and token before a route for operators.
-func (d *daemon) protect(route http.Handler) http.Handler {
+// protect has guard check Host, Origin and token before a route.
+func protect(guard *atomic.Pointer[httpcheck.Checker], route http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := d.guard.Load().Admit(w, r, httpcheck.Route{}); ok {
+		if _, ok := guard.Load().Admit(w, r, httpcheck.Route{}); ok {
 			route.ServeHTTP(w, r)
 		}
 	})

@@ -73,6 +73,8 @@ type Options struct {
 	// there is told to the first client in any other folder in which nothing is known of it. It needs
 	// Remember.Dir. It is for gateways that run for long.
 	LearnsAnyFolder bool
+	// Restricted says that Authenticate lets in some principals alone. Lists of servers name the server to those.
+	Restricted bool
 }
 
 // Functions are the functions of package gateway. An argument of another type than its comment says is an error of

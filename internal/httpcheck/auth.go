@@ -14,7 +14,8 @@ import (
 
 // challenge answers a request that Options.Authenticate refused with err: 401 or the status
 // of an auth.Error, what to send (RFC 6750, section 3), and a JSON-RPC error body. The body
-// has the message of an auth.Error, and nothing of any other error.
+// has the message of an auth.Error, and nothing of any other error. A 403 without a Challenge says nothing of what to
+// send: another token would not help, and clients that are told of one get it again and again.
 func (f *Checker) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	known, ok := errors.AsType[*auth.Error](err)
 	if !ok {
@@ -29,11 +30,14 @@ func (f *Checker) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	why := Refused(status, metrics.RejectedAuth, "%s", known.Message)
 	why.Unread = true
-	if status < http.StatusInternalServerError {
-		w.Header().Add("WWW-Authenticate", value)
-		w.Header().Set("Connection", "close") // a stranger keeps none
-	} else {
+	switch {
+	case status >= http.StatusInternalServerError:
 		why.RetryAfter = 5 * time.Second
+	default:
+		if status != http.StatusForbidden || known.Challenge != "" {
+			w.Header().Add("WWW-Authenticate", value)
+		}
+		w.Header().Set("Connection", "close") // a stranger keeps none
 	}
 	f.log(r, status, metrics.RejectedAuth, known.Error())
 	f.RefuseMessage(w, r, why)

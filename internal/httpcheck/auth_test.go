@@ -83,3 +83,16 @@ func TestErrorsOfAuthentication(t *testing.T) {
 		}
 	}
 }
+
+// Who is known, and may not, is told of no other token: clients would ask for one again and again.
+func TestForbiddenHasNoChallenge(t *testing.T) {
+	for challenge, want := range map[string]string{"": "", `error="insufficient_scope"`: `Bearer realm="mcp-sse", error="insufficient_scope"`} {
+		refusal := &auth.Error{Status: http.StatusForbidden, Message: "bob may not", Challenge: challenge}
+		h := newTransport(t, httpcheck.Options{Authenticate: func(*http.Request) (string, error) { return "", refusal }})
+		w := ask(h, "", http.MethodGet, "/t", "", "Authorization", "Bearer token")
+		if got := w.Header().Get("WWW-Authenticate"); w.Code != http.StatusForbidden || got != want || message(w.Body.String()) != "bob may not" {
+			t.Errorf("got %d %s and the challenge %q, want %q", w.Code, w.Body, got, want)
+		}
+		ssetest.Want(t, "counted", h.count(t, http.MethodGet, "auth"), 1)
+	}
+}

@@ -60,13 +60,14 @@ func shortPath(path string) string {
 }
 
 // Elsewhere returns a handler that answers requests that reach none of several
-// handlers: 404 with the message. It checks, logs and counts them as f does with
+// handlers: 404 with what message returns. It checks, logs and counts them as f does with
 // its own, but uses log and count.
-func (f *Checker) Elsewhere(message string, log *slog.Logger, count *metrics.Metrics) http.Handler {
+func (f *Checker) Elsewhere(message func(*http.Request) string, log *slog.Logger,
+	count *metrics.Metrics) http.Handler {
 	opts := f.opts
 	opts.Logger, opts.Metrics = log, count
 	other := New(opts)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { other.NotFound(w, r, message) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { other.NotFound(w, r, message(r)) })
 }
 
 // Open opens and logs a connection, under the id of an earlier one unless id is empty. If

@@ -339,3 +339,20 @@ func TestNarrowingRepeats(t *testing.T) {
 		}
 	}
 }
+
+// Globs of names know no other special character, and without any there is no name.
+func TestNames(t *testing.T) {
+	names, err := selection.CompileNames([]string{"alice", "ci-*", "oauth:auth0|[x]{y}"})
+	ssetest.Must(t, err)
+	var all *selection.Names
+	none, err := selection.CompileNames(nil)
+	ssetest.Must(t, err)
+	for name, want := range map[string]bool{"alice": true, "ci-1": true, "oauth:auth0|[x]{y}": true, "alic": false, "Alice": false, "ci": false, "": false} {
+		ssetest.Want(t, name, fmt.Sprint(names.Has(name), all.Has(name), none.Has(name)), fmt.Sprint(want, true, false))
+	}
+	for _, glob := range []string{"", "!alice", "\xff", strings.Repeat("a", 257)} {
+		if _, err := selection.CompileNames([]string{"x", glob}); err == nil {
+			t.Errorf("the glob %.20q is taken", glob)
+		}
+	}
+}

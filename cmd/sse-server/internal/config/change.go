@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/alecthomas/kong"
 )
 
 const (
@@ -124,6 +126,9 @@ func (c *Config) Hash() float64 {
 			case !isList:
 				values = []string{flagText(flag.Target)}
 			}
+			if isEmptyList(flag) {
+				fmt.Fprintf(sum, "%s=[]", flag.Name)
+			}
 			for _, value := range values {
 				if separator := flag.Tag.Get("pairs"); separator != "" {
 					value, _, _ = strings.Cut(value, separator)
@@ -184,7 +189,9 @@ func (c *Config) namedEndpoints() []*Server {
 // changedOptions names the options that are different, with prefix before each.
 func changedOptions(prefix string, was, is *Server) (names []string) {
 	for i, flag := range was.flags {
-		if !flag.Tag.Has("only") && flag.Name != "config" && flagText(flag.Target) != flagText(is.flags[i].Target) {
+		next := is.flags[i]
+		isSame := flagText(flag.Target) == flagText(next.Target) && isEmptyList(flag) == isEmptyList(next)
+		if !flag.Tag.Has("only") && flag.Name != "config" && !isSame {
 			names = append(names, prefix+flag.Name)
 		}
 	}
@@ -192,6 +199,11 @@ func changedOptions(prefix string, was, is *Server) (names []string) {
 		names = append(names, prefix+"header, by what it refers to")
 	}
 	return names
+}
+
+// isEmptyList reports whether an option is a list without an element, which is another thing than to be left out.
+func isEmptyList(flag *kong.Flag) bool {
+	return flag.Tag.Has("empty") && !flag.Target.IsNil() && flag.Target.Len() == 0
 }
 
 func sameCertificate(a, b *tls.Certificate) bool {

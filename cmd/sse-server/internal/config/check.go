@@ -173,7 +173,7 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	if _, port, _ := net.SplitHostPort(string(c.Addr)); c.Addr == c.AdminAddr && port != "0" && c.given["addr"] != "" {
 		return c.refuse("admin-addr", "want another port than --addr, which has %s", port)
 	}
-	return errors.Join(c.readIDKey(lookupEnv), c.readTokens(), c.makeAccess(lookupEnv),
+	return errors.Join(c.readIDKey(lookupEnv), c.readTokens(), c.makeAccess(lookupEnv), c.restrict(),
 		c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
 }
 

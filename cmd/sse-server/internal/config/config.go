@@ -40,7 +40,7 @@ type Config struct {
 	TLSCert         string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
 	Expand          []string `group:"Remote server" only:"" placeholder:"NAME" help:"Variables of the environment that url and headers in the file of a client may send although the file belongs to a project, which others may have written."`
-	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, views, audit-log, oauth-client, public-url, oauth and scopes."`
+	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, views, audit-log, oauth-client, public-url, oauth, scopes, principals and operators."`
 	Watch           bool     `group:"Server" common:"" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" common:"" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
@@ -76,6 +76,9 @@ type Config struct {
 	// Keys of the file:
 	PublicURL string   `hidden:""`
 	OAuth     []string `hidden:"" name:"oauth" sep:"none" pairs:"=" placeholder:"a mapping such as {issuer: https://…}"`
+	// OperatorNames are globs over the principals that are operators. nil: each with a token of the file is, unless
+	// there are principals.
+	OperatorNames []string `hidden:"" name:"operators" sep:"none" empty:""`
 
 	pageClient string // of oauth: the client with which the page logs in, "" for none
 
@@ -139,9 +142,9 @@ type Config struct {
 	Warnings []string `kong:"-"`
 	// HelpText is what --help or --help-all prints; empty without them.
 	HelpText string `kong:"-"`
-	// Operators authenticates on the routes for operators. It is nil if nobody has to be
+	// Operators authenticates on the routes for operators, and Scrapers at /metrics. They are nil if nobody has to be
 	// authenticated there.
-	Operators func(*http.Request) (string, error) `kong:"-"`
+	Operators, Scrapers func(*http.Request) (string, error) `kong:"-"`
 	// Metadata serves the metadata of the resources of OAuth, by their paths.
 	Metadata map[string]http.Handler `kong:"-"`
 	// Certificate is that of the servers. If it is nil, they speak plain HTTP.
@@ -167,7 +170,10 @@ type Server struct {
 	Name    string   `kong:"-"`             // "": the only one
 	Command []string `hidden:"" sep:"none"` // a key of the file, or after --
 
-	Scopes []string `hidden:""` // that tokens of OAuth must have: a key of the file
+	// These are keys of the file: the scopes that tokens of OAuth must have, and globs over the principals that may use
+	// the server. nil: each may.
+	Scopes     []string `hidden:""`
+	Principals []string `hidden:"" sep:"none" empty:""`
 
 	Authenticate   func(*http.Request) (string, error) `kong:"-"` // nil: there is no authentication
 	Reauthenticate bool                                `kong:"-"`
@@ -214,6 +220,7 @@ type Server struct {
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
 	rules    *selection.Rules  // what include and its kind mean
+	mayUse   *selection.Names  // what principals means
 	view     bool              // it is a view
 	fromFile []string          // NAME=VALUE of the env-file
 	process  process           // what command and env mean

@@ -42,6 +42,7 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 			}
 		}
 	}
+	defer func() { c.Scrapers = c.Operators }()
 	if o.Issuer == "" {
 		public, err := url.Parse(c.PublicURL)
 		if c.PublicURL != "" && (err != nil || public.Host == "" || public.Scheme != "http" &&

@@ -117,6 +117,7 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 			o.Remember.ProcessIdle = off(time.Duration(*s.ProcessIdle))
 		}
 	}
+	own.Restricted = s.isRestricted()
 	o.Select = s.selection()
 	o.ForwardHeaders = s.ForwardHeader
 	if s.ForwardsTokens() {

@@ -72,7 +72,7 @@ func (c *Config) Pasted() (all []*Server) {
 func (v *View) Composed(upstream func(server string) jsonrpc.Dialer) (members []compose.Member, o compose.Options) {
 	for _, m := range v.Members {
 		one := m.Member
-		one.Upstream = upstream(m.Server.Name)
+		one.Upstream, one.Allow = upstream(m.Server.Name), v.allow(m.Server)
 		members = append(members, one)
 	}
 	return members, compose.Options{Name: v.Name, Title: v.Title, For: v.For}

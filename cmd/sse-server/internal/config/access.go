@@ -1,0 +1,124 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/auth"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
+)
+
+// The keys of the file that say who may use a server or a view, and who the operators are.
+const (
+	principalsKey = "principals"
+	operatorsKey  = "operators"
+)
+
+// authenticate is a function as gateway.Options.Authenticate.
+type authenticate = func(*http.Request) (principal string, err error)
+
+// MayUse reports whether a principal may use the server or view, as far as principals says.
+func (s *Server) MayUse(principal string) bool { return s.mayUse.Has(principal) }
+
+// isRestricted reports whether the file says which principals may use the server or view.
+func (s *Server) isRestricted() bool { return s.Principals != nil }
+
+// restrict lets in those principals alone that the file names: at each server and view, and at the routes for
+// operators, which nobody gets any more by a token alone.
+func (c *Config) restrict() error {
+	isKnown := c.AuthTokensFile != "" || len(c.OAuth) > 0
+	first := "" // where principals are given first
+	for _, s := range c.Endpoints() {
+		if !s.isRestricted() {
+			continue
+		}
+		place := cmp.Or(s.given[principalsKey], c.Place(principalsKey))
+		if !isKnown {
+			return fmt.Errorf("%s: without authentication nobody has a name: want auth-tokens-file or oauth too", place)
+		}
+		names, err := selection.CompileNames(s.Principals)
+		if err != nil {
+			return fmt.Errorf("%s: %w", place, err)
+		}
+		first = cmp.Or(first, place)
+		c.warnOfNobody(place, s.Principals)
+		s.mayUse = names
+		s.Authenticate = only(s.Authenticate, names, "%q may not use this server: its principals are others")
+	}
+	return c.restrictOperators(first)
+}
+
+// restrictOperators lets in the operators alone at their routes, if the file names some, or restricts a server: place
+// says where, and is empty if it does not.
+func (c *Config) restrictOperators(place string) error {
+	if c.OperatorNames == nil && place == "" {
+		return nil
+	}
+	if c.OperatorNames != nil && c.AuthTokensFile == "" {
+		return c.refuse(operatorsKey, "want auth-tokens-file too: the routes for operators take its tokens alone")
+	}
+	names, err := selection.CompileNames(c.OperatorNames)
+	if err != nil {
+		return c.refuse(operatorsKey, "%v", err)
+	}
+	c.warnOfNobody(c.Place(operatorsKey), c.OperatorNames)
+	if c.OperatorNames == nil && c.AdminAddr != "" {
+		c.warn("%s: nobody gets /status, /connections and /-/reload: name principals of auth-tokens-file who may, "+
+			"such as operators: [alice]", place)
+	}
+	c.Operators = only(c.Operators, names, "%q is no operator: the configuration names them in operators")
+	return nil
+}
+
+// only returns a function that lets in those alone whom names has, of those whom before lets in. refusal has a %q
+// for the principal, who is told it. If before is nil, it lets in nobody.
+func only(before authenticate, names *selection.Names, refusal string) authenticate {
+	return func(r *http.Request) (principal string, err error) {
+		if before != nil {
+			principal, err = before(r)
+		}
+		if err == nil && (before == nil || !names.Has(principal)) {
+			return "", &auth.Error{Status: http.StatusForbidden, Message: fmt.Sprintf(refusal, principal)}
+		}
+		return principal, err
+	}
+}
+
+// warnOfNobody warns of globs that no principal has who may come: usually a typing error.
+func (c *Config) warnOfNobody(place string, globs []string) {
+	for _, glob := range globs {
+		names, err := selection.CompileNames([]string{glob})
+		isThere := err != nil || len(c.OAuth) > 0 && mayBeOfOAuth(glob)
+		for _, principal := range c.Tokens {
+			isThere = isThere || names.Has(principal)
+		}
+		if !isThere {
+			c.warn("%s: no principal is called %q", place, glob)
+		}
+	}
+}
+
+// mayBeOfOAuth reports whether a glob may match a principal of the issuer.
+func mayBeOfOAuth(glob string) bool {
+	head := glob
+	if special := strings.IndexAny(glob, "*?"); special >= 0 {
+		head = glob[:special]
+	}
+	return strings.HasPrefix(head, OfOAuth) || head != glob && strings.HasPrefix(OfOAuth, head)
+}
+
+// allow returns a function that reports whether a client of the view may use a server of it; nil if each may. ctx has
+// the client, and else is of sse-server itself.
+func (v *View) allow(server *Server) func(ctx context.Context) bool {
+	if server.mayUse == nil {
+		return nil
+	}
+	return func(ctx context.Context) bool {
+		client := asker.FromContext(ctx)
+		return client == nil || server.MayUse(client.Principal)
+	}
+}
