@@ -2,11 +2,13 @@ package compose_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -73,5 +75,45 @@ func TestViewOfOneThatIsForbidden(t *testing.T) {
 		}
 		ssetest.Want(t, "the list", got[8], `{"id":9,"result":{"tools":[]}}`)
 		ssetest.Want(t, "dials", f.dialled(), 0)
+	})
+}
+
+// When a client's token has been checked again, or is another one, its links are those that it may use then. Nothing
+// asks after the session.
+func TestAccessThatFollowsTheToken(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b, mayUse := newFake("t"), newFake("t"), false
+		of := members("a", a, "b", b)
+		of[0].Allow = func(context.Context) bool { return mayUse }
+		var check func()
+		followed := 0
+		ctx := asker.NewContext(t.Context(), &asker.Asker{OnCheck: func(f func()) (stop func()) {
+			check, followed = f, followed+1
+			return func() { followed-- }
+		}})
+		c := dialWith(ctx, t, newView(t, of))
+		check() // before initialize nothing is open
+		c.request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+		c.take()
+		c.request(2, "tools/list", "{}")
+		c.want("the first list", tools(2, "b__t"))
+		for i, may := range []bool{false, true, true, false, true} {
+			told := may != mayUse
+			mayUse = may
+			check()
+			time.Sleep(time.Second)
+			ssetest.Want(t, "told", len(c.take()) == 1, told)
+			names := []string{"b__t"}
+			if may {
+				names = []string{"a__t", "b__t"}
+			}
+			number := int64(i + 3)
+			c.request(number, "tools/list", "{}")
+			c.want("the list", tools(number, names...))
+		}
+		ssetest.Want(t, "dials", fmt.Sprint(a.dialled(), b.dialled()), "2 1")
+		ssetest.Must(t, c.conn.Close())
+		check()
+		ssetest.Want(t, "sessions that are followed", followed, 0)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -64,6 +65,9 @@ func (v *View) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		s.links = append(s.links, &link{s: s, m: m})
 	}
 	v.sessions[s] = true
+	if a := asker.FromContext(ctx); a != nil && a.OnCheck != nil {
+		s.unfollow = a.OnCheck(s.recheck)
+	}
 	return s, nil
 }
 

@@ -25,6 +25,8 @@ type session struct {
 	view   *View
 	ctx    context.Context // the values of View.Dial; it has no end
 	opened time.Time
+	// unfollow ends the calls of recheck; nil: there are none.
+	unfollow func()
 
 	mu         sync.Mutex // guards what follows, and the links
 	due        []func()   // what is to be done after mu
@@ -227,6 +229,16 @@ func (s *session) arrange(setup *setup) {
 	s.changed()
 }
 
+// recheck opens the links to members that the client may use now and could not before, and ends those to others.
+func (s *session) recheck() {
+	s.mu.Lock()
+	defer s.unlock()
+	differs := func(l *link) bool { return l.m.may(s.ctx) == (l.state == gone) }
+	if s.err == nil && s.params != nil && slices.ContainsFunc(s.links, differs) {
+		s.arrange(s.setup)
+	}
+}
+
 // openIfAllowed opens a link, if the client may use its member.
 func (l *link) openIfAllowed() {
 	if l.m.may(l.s.ctx) {
@@ -294,6 +306,9 @@ func (s *session) Close() error {
 	receive := s.receive
 	s.unlock()
 	s.view.forget(s)
+	if s.unfollow != nil {
+		s.unfollow()
+	}
 	for _, c := range conns {
 		_ = c.Close() // how it ended does not matter any more
 	}

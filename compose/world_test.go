@@ -258,8 +258,14 @@ func newView(t *testing.T, of []compose.Member) *compose.View {
 // dial opens a session, which the test ends.
 func dial(t *testing.T, v *compose.View) *client {
 	t.Helper()
+	return dialWith(t.Context(), t, v)
+}
+
+// dialWith is dial with what a context says of the client.
+func dialWith(ctx context.Context, t *testing.T, v *compose.View) *client {
+	t.Helper()
 	c := &client{t: t}
-	conn, err := v.Dial(t.Context())
+	conn, err := v.Dial(ctx)
 	ssetest.Must(t, err)
 	c.conn = conn.(jsonrpc.Relay)
 	c.conn.PushFor(func(msg []byte, request jsonrpc.ID, err error) {

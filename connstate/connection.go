@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -208,6 +209,8 @@ type Connection struct {
 	stop func()
 	// drained is called by Drain, if OnDrain has set it.
 	drained func()
+	// onCredentials are the functions of OnCredentials.
+	onCredentials map[*func()]bool
 	// quiet is closed when no request is unanswered. It is nil if nobody waits for that.
 	quiet chan struct{}
 
@@ -344,8 +347,38 @@ func (c *Connection) sawReadyLocked(now time.Time) {
 	}
 }
 
-// Renew tells with which credentials the newest request came.
-func (c ForTransport) Renew(credentials string) { c.renewed.Store(&credentials) }
+// Renew tells with which credentials the newest request came, and reports whether they are others than before. If so,
+// the caller must call CredentialsChecked.
+func (c ForTransport) Renew(credentials string) (others bool) {
+	before := c.renewed.Swap(&credentials)
+	return *cmp.Or(before, &c.client.Credentials) != credentials
+}
+
+// OnCredentials has f called after the client has sent other credentials, and after each check of those that it has.
+// stop ends that. f must not wait.
+func (c ForHandler) OnCredentials(f func()) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.onCredentials == nil {
+		c.onCredentials = make(map[*func()]bool)
+	}
+	c.onCredentials[&f] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.onCredentials, &f)
+	}
+}
+
+// CredentialsChecked tells that the newest credentials have been found good.
+func (c *Connection) CredentialsChecked() {
+	c.mu.Lock()
+	all := slices.Collect(maps.Keys(c.onCredentials))
+	c.mu.Unlock()
+	for _, f := range all {
+		(*f)()
+	}
+}
 
 // Credentials returns those of the newest request. They must not be logged.
 func (c *Connection) Credentials() string {

@@ -23,6 +23,7 @@ type lease struct {
 	credentials func() string // with which it is checked
 	principal   string
 	end         func(reason connstate.Reason, err error)
+	checked     func() // called after each check that has found the token good; nil: nothing is
 
 	mu    sync.Mutex // guards what follows
 	timer *time.Timer
@@ -64,6 +65,9 @@ func (g *Gateway) keep(l *lease, failed bool) {
 		}
 		refused, _ := errors.AsType[*auth.Error](err)
 		fails := refused != nil && refused.Status >= http.StatusInternalServerError
+		if err == nil && l.checked != nil {
+			l.checked()
+		}
 		if err == nil || fails && !failed || credentials != l.credentials() {
 			g.keep(l, fails)
 			return
@@ -86,7 +90,7 @@ func (g *Gateway) keepConnection(c *connstate.Connection) *lease {
 	if c.Client().Transport == connstate.TransportSSE {
 		credentials = func() string { return c.Client().Credentials }
 	}
-	l := &lease{credentials: credentials, principal: c.Client().Principal,
+	l := &lease{credentials: credentials, principal: c.Client().Principal, checked: c.CredentialsChecked,
 		end: func(reason connstate.Reason, err error) {
 			g.now.Load().opts.Logger.Info("client no longer authorized", "connectionId", c.ShortID(), "err", err)
 			c.Close(reason)

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -533,4 +534,45 @@ func fieldOf(line, key string) string {
 	_, rest, _ := strings.Cut(line, " "+key+"=")
 	value, _, _ := strings.Cut(rest, " ")
 	return value
+}
+
+// A client has a member as long as its newest token allows it: one with more opens the link, one with less ends it
+// before the request that brings it is routed, and a check of the token that finds less ends it within ten seconds.
+func TestMembersFollowTheToken(t *testing.T) {
+	var isGood atomic.Bool
+	isGood.Store(true)
+	opts := gateway.Settings{Options: gateway.Options{Reauthenticate: true, Authenticate: func(r *http.Request) (string, error) {
+		return "alice", nil
+	}}}
+	withView(t, opts, []*server{withTools("read"), withTools("search")}, func(t *testing.T, w *viewWorld) {
+		w.members[0].Allow = func(ctx context.Context) bool {
+			return asker.FromContext(ctx).Credentials() == "Bearer strong" && isGood.Load()
+		}
+		must(t, w.view.Replace(w.members, compose.Options{Name: "team"}))
+		srv := pipetest.Serve(w.front, nil, nil)
+		defer srv.Stop()
+		_, header := postTo(t, srv.Client, initialize("0", "2025-11-25", `{}`), "Authorization", "Bearer weak")
+		send := func(token, msg string) string {
+			t.Helper()
+			answer, _ := postTo(t, srv.Client, msg, "Mcp-Session-Id", header.Get("Mcp-Session-Id"), "Authorization", "Bearer "+token)
+			return answer
+		}
+		list := func(token string, want ...string) {
+			t.Helper()
+			wantText(t, "the list of the "+token+" token", send(token, asking("1", "tools/list", "{}")), strings.Trim(toolList(want...), "{}"))
+		}
+		list("weak", "b__search")
+		list("strong", "a__read", "b__search")
+		wantText(t, "a call", send("strong", call("2", "a__read")), `"tool":"read"`)
+		wantText(t, "a call with the weak token", send("weak", call("3", "a__read")), `unknown tool`)
+		equal(t, "connections of the member", w.member(0).Connections(), 0)
+		list("strong", "a__read", "b__search")
+		isGood.Store(false)
+		time.Sleep(11 * time.Second)
+		equal(t, "connections of the member after a check", w.member(0).Connections(), 0)
+		list("strong", "b__search")
+		isGood.Store(true)
+		time.Sleep(11 * time.Second)
+		list("strong", "a__read", "b__search")
+	})
 }

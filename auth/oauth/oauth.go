@@ -13,6 +13,7 @@ package oauth
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,6 +44,9 @@ type Options struct {
 	Issuer string
 	// Scopes are those that a token must have. Default none.
 	Scopes []string
+	// Supported are scopes that a token may have beside Scopes: parts of what is served need them, and Scopes tells
+	// which of them a token has. Clients are told of them as of Scopes, so that they ask for both. Default none.
+	Supported []string
 	// PrincipalClaim is the claim with the principal: a text that the issuer gives to one user
 	// only, and that no user can change. Default "sub".
 	PrincipalClaim string
@@ -60,6 +64,7 @@ type Introspection struct{ URL, ClientID, Secret string }
 type Resource struct {
 	addresses []address // Options.Resource and Options.Aliases
 	scopes    []string
+	supported []string // Options.Scopes and Options.Supported
 	issuer    *issuer
 }
 
@@ -69,7 +74,7 @@ type address struct{ url, end, metadata, challenge string }
 
 // New returns a Resource. It makes no requests yet, and fails if options are wrong.
 func New(o Options) (s *Resource, err error) {
-	s = &Resource{scopes: slices.Clone(o.Scopes)}
+	s = &Resource{scopes: slices.Clone(o.Scopes), supported: slices.Concat(o.Scopes, o.Supported)}
 	for _, text := range append([]string{o.Resource}, o.Aliases...) {
 		u, err := checkURL(text)
 		if err != nil {
@@ -78,8 +83,8 @@ func New(o Options) (s *Resource, err error) {
 		a := address{url: text, end: "/" + path.Base(text) + "/"}
 		a.metadata = "/.well-known/oauth-protected-resource" + strings.TrimSuffix(u.EscapedPath(), "/")
 		a.challenge = fmt.Sprintf(`resource_metadata="%s://%s%s"`, u.Scheme, u.Host, a.metadata)
-		if len(s.scopes) > 0 {
-			a.challenge += fmt.Sprintf(`, scope="%s"`, strings.Join(s.scopes, " "))
+		if len(s.supported) > 0 {
+			a.challenge += fmt.Sprintf(`, scope="%s"`, strings.Join(s.supported, " "))
 		}
 		s.addresses = append(s.addresses, a)
 	}
@@ -126,7 +131,7 @@ func (s *Resource) check(raw string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case !slices.ContainsFunc(s.addresses, func(a address) bool { return oauthex.MatchesResource(t.audience, a.url) }):
+	case !s.isFor(t):
 		return "", invalid("the token is for another resource: its audience must be " + s.addresses[0].url)
 	}
 	for _, scope := range s.scopes {
@@ -135,6 +140,36 @@ func (s *Resource) check(raw string) (string, error) {
 		}
 	}
 	return t.principal, nil
+}
+
+// isFor reports whether the resource is the audience of a token.
+func (s *Resource) isFor(t *token) bool {
+	return slices.ContainsFunc(s.addresses, func(a address) bool { return oauthex.MatchesResource(t.audience, a.url) })
+}
+
+// Scopes returns the scopes of the token in an Authorization header, as they were when it was valid last. It asks
+// nobody and does not wait: it reports false for a token that Authenticate has not let in, or that it has forgotten
+// since, as thousands came.
+func (s *Resource) Scopes(authorization string) (scopes []string, ok bool) {
+	r := &http.Request{Header: http.Header{"Authorization": {authorization}}, URL: new(url.URL)}
+	raw, err := bearerToken(r)
+	if err != nil {
+		return nil, false
+	}
+	t, ok := s.issuer.valid.Get(sha256.Sum256([]byte(raw)))
+	if !ok || !s.isFor(t) {
+		return nil, false
+	}
+	return slices.Clone(t.scopes), true
+}
+
+// Inherit takes over the keys of the issuer and the tokens that before knows, also for before itself, if both have the
+// same Issuer, PrincipalClaim and Introspection; Transport is that of before then. Call it before s is used.
+func (s *Resource) Inherit(before *Resource) {
+	a, b := s.issuer, before.issuer
+	if a.url == b.url && a.claim == b.claim && a.introspection == b.introspection {
+		s.issuer = b
+	}
 }
 
 // codes are the errors of RFC 6750, section 3.1.
@@ -161,7 +196,7 @@ func (s *Resource) Metadata() map[string]http.Handler {
 	handlers := make(map[string]http.Handler)
 	for _, a := range s.addresses {
 		get := sdkauth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-			Resource: a.url, AuthorizationServers: []string{s.issuer.url}, ScopesSupported: s.scopes,
+			Resource: a.url, AuthorizationServers: []string{s.issuer.url}, ScopesSupported: s.supported,
 			BearerMethodsSupported: []string{"header"},
 		})
 		handlers[a.metadata] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

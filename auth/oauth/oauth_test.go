@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -378,5 +379,48 @@ func TestIntrospection(t *testing.T) {
 		i.revoke("good")
 		time.Sleep(30 * time.Second)
 		wants(t, res, "revoked", "good", 401)
+	})
+}
+
+// Scopes that a token may have are told to clients beside those that it must have, and needed by none. Those that it has
+// are known while it is, without a question; a resource that takes the place of another one knows what that did.
+func TestScopesOfATokenThatIsKnown(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, i *issuer) {
+		o := oauth.Options{Scopes: []string{"read"}, Supported: []string{"write"}}
+		res := i.resource(o)
+		i.tokens = map[string]map[string]any{
+			"plain": claims("active", true, "scope", "read"), "more": claims("active", true, "scope", "read write x"),
+			"other": claims("active", true, "aud", "https://other.example.com", "scope", "read write"),
+		}
+		scopes := func(res *oauth.Resource) (all []string) {
+			for _, token := range []string{"plain", "more", "other", "unknown"} {
+				has, ok := res.Scopes("Bearer " + token)
+				all = append(all, fmt.Sprint(token, has, ok))
+			}
+			return append(all, fmt.Sprint(res.Scopes("more")))
+		}
+		none := []string{"plain[] false", "more[] false", "other[] false", "unknown[] false", "[] false"}
+		ssetest.WantLines(t, scopes(res), none)
+		for token, status := range map[string]int{"plain": 0, "more": 0, "other": 401, "unknown": 401} {
+			wants(t, res, token, token, status)
+		}
+		known := []string{"plain[read] true", "more[read write x] true", "other[] false", "unknown[] false", "[] false"}
+		asked := i.count("introspect")
+		ssetest.WantLines(t, scopes(res), known)
+		time.Sleep(time.Minute)
+		ssetest.WantLines(t, scopes(res), known)
+		_, refusal := ask(res, "")
+		ssetest.WantText(t, "the challenge", refusal.Challenge, `scope="read write"`)
+		for path, handler := range res.Metadata() {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			ssetest.WantText(t, "the metadata", w.Body.String(), `"scopes_supported":["read","write"]`)
+		}
+		next, another := i.resource(oauth.Options{Scopes: []string{"x"}}), i.resource(oauth.Options{PrincipalClaim: "username"})
+		next.Inherit(res)
+		another.Inherit(res)
+		ssetest.WantLines(t, scopes(next), known)
+		ssetest.WantLines(t, scopes(another), none)
+		ssetest.Want(t, "questions", i.count("introspect"), asked)
 	})
 }

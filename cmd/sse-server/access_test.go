@@ -27,7 +27,7 @@ import (
 
 // startIssuer starts an issuer of JWTs, and returns its URL and a function that signs one for
 // a resource.
-func startIssuer(t *testing.T) (url string, sign func(resource string) string) {
+func startIssuer(t *testing.T) (url string, sign func(resource string, scopes ...string) string) {
 	t.Helper()
 	key := clitest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	signer := clitest.Must(jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil))
@@ -42,8 +42,8 @@ func startIssuer(t *testing.T) (url string, sign func(resource string) string) {
 	}))
 	srv.Config.SetKeepAlivesEnabled(false)
 	t.Cleanup(srv.Close)
-	return srv.URL, func(resource string) string {
-		claims, _ := json.Marshal(map[string]any{"iss": srv.URL, "sub": "alice", "aud": resource, "exp": time.Now().Unix() + 600})
+	return srv.URL, func(resource string, scopes ...string) string {
+		claims, _ := json.Marshal(map[string]any{"iss": srv.URL, "sub": "alice", "aud": resource, "exp": time.Now().Unix() + 600, "scope": strings.Join(scopes, " ")})
 		signed := clitest.Must(signer.Sign(claims))
 		token, _ := signed.CompactSerialize()
 		return token
@@ -295,4 +295,72 @@ func statusOf(t *testing.T, client *http.Client, url, token string) (status int,
 	ssetest.Must(t, err)
 	_ = res.Body.Close()
 	return res.StatusCode, res.Header.Get("WWW-Authenticate")
+}
+
+// withToken is a transport that sends the token that is in it now; over HTTP+SSE the stream may have another one.
+type withToken struct {
+	http.RoundTripper
+	now, ofStream *string
+}
+
+func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	token := *w.now
+	if r.Method == http.MethodGet && w.ofStream != nil {
+		token = *w.ofStream
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	return w.RoundTripper.RoundTrip(r)
+}
+
+// A token of OAuth for a view has those servers whose scopes it has. The newest token of a session counts; over HTTP+SSE
+// that of the stream does too. Tokens of the file have all. A reload that changes scopes costs nobody more than that.
+func TestScopesInViews(t *testing.T) {
+	t.Parallel()
+	issuer, sign := startIssuer(t)
+	const file = "public-url: https://gw.example.com\noauth: {issuer: %s}\nauth-tokens-file: {DIR}/tokens\n" +
+		"servers: {a: {scopes: [a]}, b: {scopes: [%s]}, c: {}}\nviews: {team: {servers: {a: {}, b: {}, c: {}}}}\n"
+	l := startLive(t, "servers: {x: {}}\n", "--no-start-check")
+	l.write(t, "tokens", "ops:static-0123456789abcdef\n")
+	l.write(t, "gw.yaml", fmt.Sprintf(file, issuer, "b"))
+	l.wantReload(t)
+	of := func(scopes ...string) string { return sign("https://gw.example.com/team/mcp", scopes...) }
+	const ofA, ofB, ofC = "a__echo a__sleep", "b__echo b__sleep", "c__echo c__sleep"
+	connect := func(now, ofStream *string) *mcp.ClientSession {
+		t.Helper()
+		http := newClient(t, &http.Transport{})
+		http.Transport = withToken{http.Transport, now, ofStream}
+		var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: l.server("team"), HTTPClient: http, DisableStandaloneSSE: true}
+		if ofStream != nil {
+			transport = &mcp.SSEClientTransport{Endpoint: l.server("team"), HTTPClient: http}
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+		ssetest.Must(t, err)
+		t.Cleanup(func() { session.Close() })
+		return session
+	}
+	now := of("a")
+	session := connect(&now, nil)
+	for _, step := range []struct{ token, want string }{
+		{of("a"), ofA + " " + ofC}, {of("b", "x"), ofB + " " + ofC}, {of("a", "b"), ofA + " " + ofB + " " + ofC}, {of(), ofC},
+	} {
+		now = step.token
+		ssetest.Want(t, "tools by the newest token", toolsOf(t, session), step.want)
+		ssetest.Want(t, "tools without a session", person{live: l, token: step.token}.withoutSession(t, "team"), step.want)
+	}
+	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "a__echo"}); err == nil || !strings.Contains(err.Error(), `unknown tool "a__echo"`) {
+		t.Errorf("a tool that the newest token does not have: got %v", err)
+	}
+	for _, tokens := range [][2]string{{of("a", "b"), of("b")}, {of("b"), of("a", "b")}} {
+		ssetest.Want(t, "tools over HTTP+SSE", toolsOf(t, connect(&tokens[0], &tokens[1])), ofB+" "+ofC)
+	}
+	static := "static-0123456789abcdef"
+	ssetest.Want(t, "tools by a token of the file", toolsOf(t, connect(&static, nil)), ofA+" "+ofB+" "+ofC)
+	now = of("a", "b")
+	say(t, session, "a__echo")
+	l.write(t, "gw.yaml", fmt.Sprintf(file, issuer, "z"))
+	if code, body := l.reload(t, static); code != http.StatusOK {
+		t.Fatalf("reload: got %d %s", code, body)
+	}
+	ssetest.Want(t, "tools after the reload", toolsOf(t, session), ofA+" "+ofC)
 }

@@ -25,6 +25,12 @@ type Asker struct {
 	Header map[string][]string
 	// Credentials returns those of the client's newest request, which must not be logged; nil: there are none.
 	Credentials func() string
+	// OfStream are the credentials to which the client's stream over HTTP+SSE is bound, whatever comes with its newest
+	// request; empty over other transports, and without Reauthenticate. They must not be logged.
+	OfStream string
+	// OnCheck has f called after each check of the client's credentials, and when it sends others. stop ends that. f
+	// may be called once more meanwhile. nil: the client's credentials are not followed.
+	OnCheck func(f func()) (stop func())
 	// Details reports whether the client may see the details of errors now, such as a command; nil: it may not.
 	Details func() bool
 	// Allows reports whether the client has not narrowed away a tool of that name; nil: it has narrowed nothing.

@@ -111,7 +111,10 @@ func (c *client) forwarded() context.Context {
 	a := &asker.Asker{
 		Principal: who.Principal, Addr: who.Addr, Local: who.Local, Proxied: who.Proxied, UserAgent: who.UserAgent,
 		Connection: c.c.ShortID(), Header: who.Header, Credentials: c.c.Credentials, Details: c.seesDetails,
-		Values: who.Context,
+		OnCheck: c.c.OnCredentials, Values: who.Context,
+	}
+	if who.Transport == connstate.TransportSSE {
+		a.OfStream = who.Credentials
 	}
 	if c.narrow != nil {
 		a.Allows = c.narrow.Allows

@@ -51,5 +51,14 @@ func (f *Checker) Credentials(r *http.Request) string {
 	return strings.Clone(r.Header.Get("Authorization")) // not a part of the whole head
 }
 
-// Renew makes a request that has been admitted the newest one of its connection.
-func (f *Checker) Renew(c connstate.ForTransport, r *http.Request) { c.Renew(f.Credentials(r)) }
+// Renew makes a request that has been admitted the newest one of its connection. Credentials that another replica has
+// checked are checked here too, so that this one knows what they are good for.
+func (f *Checker) Renew(c connstate.ForTransport, r *http.Request) {
+	if !c.Renew(f.Credentials(r)) {
+		return
+	}
+	if _, forwarded := IsForwarded(r); forwarded && f.opts.Authenticate != nil {
+		_, _ = f.opts.Authenticate(r) // the lease ends those that are not good
+	}
+	c.CredentialsChecked()
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/auth"
@@ -112,13 +113,63 @@ func mayBeOfOAuth(glob string) bool {
 }
 
 // allow returns a function that reports whether a client of the view may use a server of it; nil if each may. ctx has
-// the client, and else is of sse-server itself.
+// the client, and else is of sse-server itself. The function does not wait.
 func (v *View) allow(server *Server) func(ctx context.Context) bool {
-	if server.mayUse == nil {
+	scopes := v.scopesOf(server)
+	if server.mayUse == nil && len(scopes) == 0 {
 		return nil
 	}
 	return func(ctx context.Context) bool {
 		client := asker.FromContext(ctx)
-		return client == nil || server.MayUse(client.Principal)
+		return client == nil || server.MayUse(client.Principal) && v.hasScopes(client, scopes)
 	}
+}
+
+// scopesOf returns the scopes that a token for the view need not have, and a client of the server must.
+func (v *View) scopesOf(server *Server) (scopes []string) {
+	for _, scope := range server.Scopes {
+		if !slices.Contains(v.Scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes
+}
+
+// scopesOfMembers returns the scopes that servers of a view want of its clients beside those of the view; none if s is
+// no view.
+func (c *Config) scopesOfMembers(s *Server) (scopes []string) {
+	for _, v := range c.Views {
+		if v.Server != s {
+			continue
+		}
+		for _, m := range v.Members {
+			for _, scope := range v.scopesOf(m.Server) {
+				if !slices.Contains(scopes, scope) {
+					scopes = append(scopes, scope)
+				}
+			}
+		}
+	}
+	return scopes
+}
+
+// hasScopes reports whether a client has scopes: by its newest token, and with HTTP+SSE also by the token of its
+// stream, which hears the answers. Tokens of the file have no scopes, and need none.
+func (v *View) hasScopes(client *asker.Asker, scopes []string) bool {
+	if len(scopes) == 0 || !strings.HasPrefix(client.Principal, OfOAuth) {
+		return true
+	}
+	tokens := []string{client.Credentials()}
+	if client.OfStream != "" {
+		tokens = append(tokens, client.OfStream)
+	}
+	for _, token := range tokens {
+		has, _ := v.resource.Scopes(token)
+		for _, scope := range scopes {
+			if !slices.Contains(has, scope) {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -146,3 +146,22 @@ func TestChangedPrincipalsAreNamed(t *testing.T) {
 	ssetest.Want(t, "the changes", strings.Join(before.Changes(after), ", "), "operators, a.principals")
 	ssetest.Want(t, "the hashes are equal", before.Hash() == after.Hash(), false)
 }
+
+// A token for a view needs the scopes of the view alone. Clients are told of those of its servers too, because each
+// server wants its own.
+func TestScopesOfViews(t *testing.T) {
+	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com, page-client-id: p}\nscopes: [mcp]\n"+
+		"servers: {a: {}, b: {scopes: [mcp, write]}, c: {scopes: [x, write]}}\nviews: {v: {servers: {a: {}, b: {}, c: {}}}, w: {scopes: [write], servers: {b: {}}}}\n"))
+	var got []string
+	for _, s := range c.Endpoints() {
+		login := c.Gateway(s, gateway.Options{}).PageLogin
+		got = append(got, fmt.Sprint(s.Name, s.protection.Scopes, s.protection.Supported, login.Scopes))
+	}
+	ssetest.WantLines(t, got, []string{"v[mcp] [write x] [mcp write x]", "w[write] [mcp] [write mcp]", "a[mcp] [] [mcp]", "b[mcp write] [] [mcp write]", "c[x write] [] [x write]"})
+	members, _ := c.Views[0].Composed(func(string) jsonrpc.Dialer { return nil })
+	ssetest.Want(t, "a server that wants no more than the view", members[0].Allow == nil, true)
+	for principal, want := range map[string]bool{"alice": true, "oauth:alice": false, "": true} { // of the file, and of a token that nobody has checked
+		ctx := asker.NewContext(t.Context(), &asker.Asker{Principal: principal, Credentials: func() string { return "Bearer x.y.z" }})
+		ssetest.Want(t, "another server, "+principal, members[1].Allow(ctx), want)
+	}
+}

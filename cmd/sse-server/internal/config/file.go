@@ -81,7 +81,6 @@ func (c *Config) readFile() error {
 	if views := servers[viewsKey]; views != nil && err == nil {
 		err = c.readViews(views)
 	}
-	c.scopeViews()
 	if len(c.ignored) > 0 {
 		slices.Sort(c.ignored)
 		c.warn("%s: ignored, as they are the client's own: %s", c.Config, strings.Join(slices.Compact(c.ignored), ", "))

@@ -59,6 +59,7 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 	for _, s := range c.Endpoints() {
 		at := strings.TrimSuffix(c.PublicURL, "/") + c.PrefixOf(s)
 		o.Resource, o.Aliases, o.Scopes = at+gateway.Path, []string{at + "/sse"}, s.Scopes
+		o.Supported = c.scopesOfMembers(s)
 		s.resource, err = oauth.New(o)
 		if err != nil {
 			return fmt.Errorf("%s: %s", c.Config, names.Replace(err.Error()))
@@ -82,12 +83,17 @@ func (c *Config) SamePrincipals(before *Config) bool {
 }
 
 // KeepResources takes over the resources of the configuration before that are the same in c, with
-// the keys and tokens that they know: the issuer may be down.
+// the keys and tokens that they know: the issuer may be down. Of one that has changed, such as its scopes, it takes
+// over what it knows.
 func (c *Config) KeepResources(before *Config) {
 	for _, s := range c.Endpoints() {
 		for _, old := range before.Endpoints() {
-			if s.resource != nil && reflect.DeepEqual(s.protection, old.protection) {
+			switch {
+			case s.resource == nil || old.resource == nil:
+			case reflect.DeepEqual(s.protection, old.protection):
 				s.resource = old.resource
+			case s.Name == old.Name:
+				s.resource.Inherit(old.resource)
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	o.Page = c.page()
 	if s.resource != nil && c.pageClient != "" {
 		o.PageLogin = &gateway.PageLogin{Issuer: s.protection.Issuer, ClientID: c.pageClient,
-			Resource: s.protection.Resource, Scopes: s.protection.Scopes}
+			Resource: s.protection.Resource, Scopes: slices.Concat(s.protection.Scopes, s.protection.Supported)}
 	}
 	if s.Warm != nil {
 		o.Warm = off(*s.Warm)

@@ -510,19 +510,6 @@ func isNull(node ast.Node) bool {
 	return is
 }
 
-// scopeViews has a token for a view need the scopes of each server of it.
-func (c *Config) scopeViews() {
-	for _, v := range c.Views {
-		for _, m := range v.Members {
-			for _, scope := range m.Server.Scopes {
-				if !slices.Contains(v.Scopes, scope) {
-					v.Scopes = append(slices.Clip(v.Scopes), scope)
-				}
-			}
-		}
-	}
-}
-
 // checkViews has each view keep the headers of clients that its servers send on.
 func (c *Config) checkViews() {
 	for _, v := range c.Views {

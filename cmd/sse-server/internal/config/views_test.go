@@ -147,18 +147,6 @@ func TestSelectionOfAllServersIsNotThatOfViews(t *testing.T) {
 	wantRefusal(t, nil, path+":5:13: views.v: include is about a server: write it at the server, below servers", "-c", path)
 }
 
-// A token for a view needs the scopes of each of its servers.
-func TestScopesOfViews(t *testing.T) {
-	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\nscopes: [mcp]\n"+
-		"servers: {a: {}, b: {scopes: [mcp, write]}}\nviews: {v: {servers: {a: {}, b: {}}}}\n"))
-	if got := c.Views[0].protection; !slices.Equal(got.Scopes, []string{"mcp", "write"}) || got.Resource != "https://gw.example.com/v/mcp" {
-		t.Errorf("got %+v", got)
-	}
-	if c.Servers[0].protection.Scopes[0] != "mcp" || len(c.Servers[0].protection.Scopes) > 1 {
-		t.Errorf("the scopes of a server are %q", c.Servers[0].protection.Scopes)
-	}
-}
-
 // A reload names the views that it has changed.
 func TestChangedViewsAreNamed(t *testing.T) {
 	load := func(more string) *Config {
