@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +87,11 @@ func oneOf[T interface {
 	comparable
 	fmt.Stringer
 }](c *checks, option string, value T, allowed ...T) {
-	c.refuseIf(!slices.Contains(allowed, value), option, fmt.Sprintf("must be one of %q", allowed))
+	words := make([]string, len(allowed)) // fmt would write a slice of such integers as one text
+	for i, one := range allowed {
+		words[i] = strconv.Quote(one.String())
+	}
+	c.refuseIf(!slices.Contains(allowed, value), option, "must be one of "+strings.Join(words, ", "))
 }
 
 // values checks the options, without those that sessions checks.

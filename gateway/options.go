@@ -15,6 +15,9 @@ import (
 )
 
 // Sessions is how connections and sessions with the server belong together.
+//
+//	SessionsPerConnection   "per-connection": each connection has a session of its own
+//	SessionsShared          "shared": all connections share one session
 type Sessions uint8
 
 // The values of Options.Sessions, and their words in text.
@@ -24,16 +27,24 @@ const (
 )
 
 // Transport is a transport that a gateway serves.
+//
+//	TransportSSE          "sse": HTTP+SSE
+//	TransportStreamable   "streamable": Streamable HTTP
+//	TransportStdio        "stdio": for ServeStdio, it serves no HTTP
 type Transport uint8
 
 // The values in Options.Transports, and their words in text.
 const (
-	TransportSSE        Transport = iota + 1 // "sse": HTTP+SSE
-	TransportStreamable                      // "streamable": Streamable HTTP
-	TransportStdio                           // "stdio": for ServeStdio, it serves no HTTP
+	TransportSSE        Transport = iota + 1 // "sse"
+	TransportStreamable                      // "streamable"
+	TransportStdio                           // "stdio"
 )
 
-// ErrorDetails is what errors tell clients about the server.
+// ErrorDetails is what errors tell clients about the server; see Options.ErrorDetails.
+//
+//	ErrorDetailsAuto   "auto": all to clients on this machine, if there is no Authenticate
+//	ErrorDetailsFull   "full": all to everybody
+//	ErrorDetailsSafe   "safe": only the category of the error
 type ErrorDetails uint8
 
 // The values of Options.ErrorDetails, and their words in text.
@@ -43,7 +54,11 @@ const (
 	ErrorDetailsSafe                         // "safe"
 )
 
-// Page is who gets the page of the server in a browser.
+// Page is who gets the page of the server in a browser; see Options.Page.
+//
+//	PageAuto   "auto": anybody if there is an Authenticate, else clients on this machine
+//	PageOn     "on": anybody
+//	PageOff    "off": nobody
 type Page uint8
 
 // The values of Options.Page, and their words in text.

@@ -59,6 +59,8 @@ func TestContradictoryOptions(t *testing.T) {
 		"shared, plain transport":    {&server{}, gateway.Options{Sessions: shared, NoAutoInitialize: true}, "Sessions: contradicts NoAutoInitialize"},
 		"shared with headers":        {&server{}, gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: contradicts Sessions"},
 		"warm, plain transport":      {&server{}, gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
+		"an unknown mode":            {&server{}, gateway.Options{Sessions: 9}, `Sessions: must be one of "per-connection", "shared"`},
+		"an unknown transport":       {&server{}, gateway.Options{Transports: []gateway.Transport{9}}, `Transports: must be one of "sse", "streamable", "stdio"`},
 		"single path with prefix":    {&server{}, gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
 		"nothing served":             {&server{}, gateway.Options{Transports: []gateway.Transport{}}, "Transports: must name at least one"},
 		"a short key":                {&server{}, gateway.Options{IDKey: make([]byte, 31)}, "IDKey: must have at least 32 bytes"},

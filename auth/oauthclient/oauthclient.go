@@ -27,13 +27,17 @@ import (
 )
 
 // Grant is how the endpoint grants a token.
+//
+//	ClientCredentials   "client-credentials": RFC 6749 section 4.4
+//	RefreshToken        "refresh-token": RFC 6749 section 6
+//	TokenExchange       "token-exchange": RFC 8693
 type Grant uint8
 
 // The values of Config.Grant, and their words in text.
 const (
-	ClientCredentials Grant = iota + 1 // "client-credentials", RFC 6749 section 4.4
-	RefreshToken                       // "refresh-token", RFC 6749 section 6
-	TokenExchange                      // "token-exchange", RFC 8693
+	ClientCredentials Grant = iota + 1 // "client-credentials"
+	RefreshToken                       // "refresh-token"
+	TokenExchange                      // "token-exchange"
 )
 
 // grantWords has the words of the grants, in the order of the constants.
