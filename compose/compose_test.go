@@ -103,7 +103,7 @@ func TestThreeMembersWithEqualIDs(t *testing.T) {
 		c.want("cancelled", `{"method":"notifications/cancelled","params":{"requestId":`+ids["a"]+`}}`)
 
 		// Answers in another order, one to the request of another member, and one to no request.
-		fakes[0].conn().say(`{"jsonrpc":"2.0","id":11,"result":"stolen"}`, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":"view-1","result":{}}`)
+		fakes[0].conn().say(`{"jsonrpc":"2.0","id":11,"result":"stolen"}`, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":900000000000001,"result":{}}`)
 		for _, i := range []int{2, 0, 1} {
 			fakes[i].conn().say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":"of %d"}`, 10+i, i))
 		}

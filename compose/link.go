@@ -339,10 +339,14 @@ func (l *link) ask(method string, params json.RawMessage, done func(response *js
 		done(nil, "there is no connection")
 		return
 	}
-	id := s.nextID()
+	number := s.nextNumber()
+	id := jsonrpc.NumberID(number)
 	s.own[id] = ownRequest{c, done}
 	s.later(func() {
-		err := c.Send(jsonrpc.NewRequest(id, method, params))
+		m, err := jsonrpc.Parse(jsonrpc.NewRequest(id, method, params))
+		if err == nil {
+			err = c.sendRequest(m, number)
+		}
 		if err == nil {
 			return
 		}

@@ -65,6 +65,10 @@ type restlessConn struct {
 	of *restless
 }
 
+func (c *restlessConn) SendRequest(m *jsonrpc.Message, number int64) error {
+	return c.Send(m.Renumbered(jsonrpc.NumberID(number)))
+}
+
 func (c *restlessConn) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {

@@ -90,10 +90,20 @@ func (s *session) unlock() {
 	s.mu.Unlock()
 }
 
-// nextID returns an id that no other request of the session has: those of the client are numbers.
+// nextID returns an id for a question at the client that no other one has.
 func (s *session) nextID() jsonrpc.ID {
 	s.lastID++
 	return jsonrpc.ID(`"view-` + strconv.FormatInt(s.lastID, 10) + `"`)
+}
+
+// aboveClients is above all numbers of the client's requests, which count from 1. It has 15 digits, which each peer
+// keeps.
+const aboveClients = 900_000_000_000_000
+
+// nextNumber returns the number of a request of the view's own, which no other request of the session has.
+func (s *session) nextNumber() int64 {
+	s.lastID++
+	return aboveClients + s.lastID
 }
 
 // tell sends a message to the client.

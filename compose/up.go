@@ -74,7 +74,7 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 // the answer to something else.
 func (s *session) passAnswer(c *conn, m *jsonrpc.Message) bool {
 	number, err := strconv.ParseInt(string(m.ID), 10, 64)
-	if err != nil {
+	if err != nil || number > aboveClients {
 		return false
 	}
 	var uris []string

@@ -163,7 +163,7 @@ func (c *fakeConn) Send(msg []byte) error {
 	fault := c.of.fault[m.Method]
 	silent := c.of.silent[m.Method] || c.of.silent["*"]
 	c.of.mu.Unlock()
-	own := strings.HasPrefix(string(m.ID), `"view-`) && m.Kind == jsonrpc.Request
+	own := strings.HasPrefix(string(m.ID), "90000000") && m.Kind == jsonrpc.Request
 	switch {
 	case own && silent:
 		c.held = append(c.held, m.ID)
