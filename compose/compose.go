@@ -31,7 +31,7 @@ type View struct {
 
 var _ jsonrpc.Dialer = (*View)(nil)
 
-// New returns a view of members, in their order. The error names everything that is wrong.
+// New returns a view of members, in their order, of which there may be 64. The error names everything that is wrong.
 func New(members []Member, opts Options) (*View, error) {
 	setup, err := newSetup(members, opts)
 	if err != nil {
@@ -73,7 +73,7 @@ func (v *View) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 
 // Replace gives the view other members and options while it serves. Sessions keep the connections to members whose
 // Name and Upstream stay. Requests that other members have are still answered. Clients are told of lists that differ.
-// The error is that of New, and then nothing changes.
+// If New would refuse them, Replace returns the error of New and changes nothing.
 func (v *View) Replace(members []Member, opts Options) error {
 	setup, err := newSetup(members, opts)
 	if err != nil {

@@ -1,9 +1,11 @@
 package compose
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
@@ -21,16 +23,32 @@ type said struct {
 	result json.RawMessage // nil: nothing yet
 }
 
+// ownName is the name of a view if neither it nor the gateway in front has one.
+const ownName = "mcp-sse"
+
+// serverInfo returns what the view calls itself, with mu held.
+func (s *session) serverInfo() map[string]string {
+	opts, inFront := s.setup.opts, ""
+	if a := asker.FromContext(s.ctx); a != nil {
+		inFront = a.Gateway
+	}
+	info := map[string]string{
+		"name":    cmp.Or(opts.Name, inFront, ownName),
+		"version": cmp.Or(opts.Version, buildinfo.Read().Version),
+	}
+	if opts.Title != "" {
+		info["title"] = opts.Title
+	}
+	return info
+}
+
 // declare returns the answer of a view to initialize, out of what its members have answered, in their order. What may
-// yet come from a member of which nothing is known is declared, because a client asks for nothing else.
-func declare(opts Options, several bool, requested string, all []said) json.RawMessage {
+// yet come from a member of which nothing is known is declared, because a client asks for nothing else. info is
+// serverInfo.
+func declare(info map[string]string, several bool, requested string, all []said) json.RawMessage {
 	version := mcp.VersionNewest
 	if mcp.HasInitialize(requested) {
 		version = requested
-	}
-	info := map[string]string{"name": opts.Name, "version": buildinfo.Read().Version}
-	if opts.Title != "" {
-		info["title"] = opts.Title
 	}
 	answer := map[string]any{"protocolVersion": version, "serverInfo": info, "capabilities": capabilities(several, all)}
 	if text := instructions(several, all); text != "" {

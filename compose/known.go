@@ -53,7 +53,7 @@ func (v *View) noteFailing(l *link) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, before := k.failure[name]; !before {
-		log, why := l.s.setup.log, l.why
+		log, why := l.s.log(), l.why
 		l.s.later(func() { log.Warn("member failed", "member", name, "err", why) })
 	}
 	k.failure[name] = l.why
@@ -102,7 +102,7 @@ func (v *View) noteListed(l *link) {
 	defer k.mu.Unlock()
 	delete(k.late, l.m.Name)
 	if _, failed := k.failure[l.m.Name]; failed {
-		log, name := l.s.setup.log, l.m.Name
+		log, name := l.s.log(), l.m.Name
 		l.s.later(func() { log.Info("member back", "member", name) })
 	}
 	delete(k.failure, l.m.Name)

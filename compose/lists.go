@@ -40,7 +40,7 @@ func (s *session) newest() *result {
 		r, isNew := s.view.build(in, s.setup)
 		s.current = r
 		if isNew {
-			log := s.setup.log
+			log := s.log()
 			s.later(func() { s.view.logResult(log, r.Result) })
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 )
@@ -18,15 +19,25 @@ const maxSaid = 1000
 // maxLogged bounds the names of one line, in bytes.
 const maxLogged = 8 << 10
 
-// loggerOf returns the logger of a configuration. Its lines name the view.
+// loggerOf returns the logger of a configuration, whose lines name the view; nil if it has none.
 func loggerOf(opts Options) *slog.Logger {
-	if opts.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	if opts.Name == "" {
+	if opts.Logger == nil || opts.Name == "" {
 		return opts.Logger
 	}
 	return opts.Logger.With("server", opts.Name)
+}
+
+// log returns the logger of a session, with mu held: the one of the configuration, else of the gateway in front.
+func (s *session) log() *slog.Logger {
+	a := asker.FromContext(s.ctx)
+	switch {
+	case s.setup.log != nil:
+		return s.setup.log
+	case a != nil && a.Logger != nil:
+		return a.Logger
+	default:
+		return slog.New(slog.DiscardHandler)
+	}
 }
 
 // logResult logs what people should know of a new result, each line once for all sessions and reloads. No lock is held.

@@ -20,11 +20,19 @@ import (
 
 // Member is a server of a view.
 type Member struct {
-	// Name is the prefix of its tools and prompts, and names it in errors.
+	// Name names the member in errors, logs and questions to the user, and no other member may have it. With "__"
+	// behind it, it is the prefix of the member's tools and prompts, unless the member has a Prefix or is the only
+	// one: the names of a view with one member stay as they are.
+	//
+	// A Name has no colon. As a prefix it has at most 38 characters, and neither contains "__" nor ends with "_":
+	// the names of two members could be the same then. A character in it that is none of A-Z, a-z, 0-9, _ and -
+	// becomes "_" in the names of tools, as models take no others: the tool greet of "A b" is "A_b__greet".
 	Name string
-	// Upstream is a *gateway.Gateway.
+	// Upstream reaches the server. It is a *gateway.Gateway, if the member is to have memory, a log, limits, and the
+	// client of the view in its PassRequest; any other upstream will do without these.
 	Upstream jsonrpc.Dialer
-	// Prefix takes the place of Name and "__" in final names; nil: it does not.
+	// Prefix takes the place of Name and "__" in the names that the view gives. It has at most 40 characters. Empty:
+	// the names stay as they are, and the first of two members with one name has it. nil: Name and "__".
 	Prefix *string
 	// Selection says what of the server is in the view.
 	Selection
@@ -71,9 +79,24 @@ func (o *Only) UnmarshalText(word []byte) error { return onlyWords.Unmarshal(wor
 
 // Options configure a View.
 type Options struct {
-	Name, Title string       // what the view calls itself
-	For         string       // a client whose limits are kept; empty: none
-	Logger      *slog.Logger // nil: silent
+	// Name, Title and Version are what clients get as the serverInfo of the view. Without a Name they get the Name of
+	// the gateway in front, else its Title, else "mcp-sse"; without a Version they get the version of this module.
+	Name, Title, Version string
+	// For is the name of a client, such as "cursor". The view keeps the limits of that client, which would drop tools
+	// without a word. Any client of the project's list may be named: the error of an unknown name has all. These have
+	// limits:
+	//
+	//	vs-code                                             the number of tools
+	//	trae                                                the same, length of a name, size of all descriptions
+	//	cline, codex, cursor, gemini-cli, qwen-code, roo    the length of a name
+	//
+	// Over a limit, the view leaves tools out: those whose name is too long, and then the last ones. The Logger gets a
+	// line that names them. A client puts its name for the server in front of the name of a tool: set Name to that.
+	// Empty: no limits but the view's own.
+	For string
+	// Logger receives the failures of members, rules that meet nothing, and tools that are left out. nil: the
+	// Logger of the gateway in front.
+	Logger *slog.Logger
 }
 
 // setup is a configuration that has been checked. It is immutable.
@@ -82,7 +105,7 @@ type setup struct {
 	opts    Options
 	alone   bool // there is one member, without a prefix
 	limit   *merge.Limit
-	log     *slog.Logger
+	log     *slog.Logger // nil: the gateway in front has it
 }
 
 // member is a Member that has been checked.

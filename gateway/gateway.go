@@ -260,8 +260,8 @@ func (g *Gateway) connect(n *serving, version string) {
 			}
 			return ""
 		},
-		Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts, Detailed: g.detailed,
-		Losses: &handshake.OncePerHour{},
+		Server: server, Gateway: o.known(), Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,
+		Detailed: g.detailed, Losses: &handshake.OncePerHour{},
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}
 	n.supplier = handshake.NewSupplier(n.up, g.supply(n))

@@ -576,3 +576,39 @@ func TestMembersFollowTheToken(t *testing.T) {
 		list("strong", "a__read", "b__search")
 	})
 }
+
+// A view without a name and a logger has those of the gateway in front, so that a mistake in a rule is not silent.
+func TestViewHasNameAndLoggerOfItsGateway(t *testing.T) {
+	for name, tc := range map[string]struct {
+		front     gateway.Options
+		view      compose.Options
+		want, log string
+	}{
+		"by the gateway":     {gateway.Options{Name: "front"}, compose.Options{}, `"serverInfo":{"name":"front"`, " server=front"},
+		"by its title":       {gateway.Options{Title: "Front"}, compose.Options{}, `"serverInfo":{"name":"Front"`, " server=Front"},
+		"by nothing":         {gateway.Options{}, compose.Options{}, `"serverInfo":{"name":"mcp-sse"`, ""},
+		"its name, no other": {gateway.Options{Name: "front"}, compose.Options{Name: "own", Version: "7"}, `"serverInfo":{"name":"own","version":"7"}`, " server=front"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log ssetest.Output
+				view, err := compose.New([]compose.Member{
+					{Name: "a", Upstream: withTools("t"), Selection: compose.Selection{Include: []string{"T"}}},
+				}, tc.view)
+				must(t, err)
+				tc.front.Logger = ssetest.Logger(&log)
+				g, err := gateway.New(view, tc.front)
+				must(t, err)
+				defer func() { must(t, <-shutdown(g, time.Minute)) }()
+				p := connect(t, g, plain)
+				p.post(initialize("1", "2025-11-25", emptyDeclared), initialized, `{"jsonrpc":"2.0","id":"2","method":"tools/list"}`)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				events := p.received()
+				ssetest.WantText(t, "initialize", string(events[len(events)-2].Data), tc.want)
+				ssetest.WantText(t, "log", log.String(), `msg="rule meets nothing"`+tc.log+` member=a rule="include \"T\""`)
+				p.c.Close("test over")
+			})
+		})
+	}
+}

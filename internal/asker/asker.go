@@ -8,6 +8,7 @@ package asker
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 )
 
@@ -35,6 +36,9 @@ type Asker struct {
 	Details func() bool
 	// Allows reports whether the client has not narrowed away a tool of that name; nil: it has narrowed nothing.
 	Allows func(tool string) bool
+	// Gateway is the Name, else the Title, of the gateway; empty if it has neither. Logger is the gateway's; nil: none.
+	Gateway string
+	Logger  *slog.Logger
 	// Values has the values of the request's context for a server in this process; nil: none are passed on. It has
 	// no end.
 	Values context.Context

@@ -33,6 +33,8 @@ type Options struct {
 	Selection func() *Selection
 	// Server is what errors call the server.
 	Server string
+	// Gateway is the Name, else the Title, of the gateway; empty if it has neither.
+	Gateway string
 	// Params are the params of the synthetic initialize. nil: clients initialize
 	// their sessions themselves, and the gateway forwards initialize like any other
 	// request.
@@ -111,7 +113,7 @@ func (c *client) forwarded() context.Context {
 	a := &asker.Asker{
 		Principal: who.Principal, Addr: who.Addr, Local: who.Local, Proxied: who.Proxied, UserAgent: who.UserAgent,
 		Connection: c.c.ShortID(), Header: who.Header, Credentials: c.c.Credentials, Details: c.seesDetails,
-		OnCheck: c.c.OnCredentials, Values: who.Context,
+		OnCheck: c.c.OnCredentials, Gateway: c.opts.Gateway, Logger: c.opts.Logger, Values: who.Context,
 	}
 	if who.Transport == connstate.TransportSSE {
 		a.OfStream = who.Credentials
