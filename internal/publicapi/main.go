@@ -88,6 +88,12 @@ func exported(p *types.Package) (all []types.Object) {
 	return all
 }
 
+// isPromised reports whether an object belongs to a promised package, or to none of the module.
+func isPromised(object types.Object) bool {
+	short, inModule := strings.CutPrefix(object.Pkg().Path(), module+"/")
+	return !inModule || slices.Contains(promised, short)
+}
+
 // methodsOf returns the exported methods of a type and of pointers to it.
 func methodsOf(t types.Type) (all []*types.Func) {
 	methods := types.NewMethodSet(types.NewPointer(t))
@@ -162,6 +168,9 @@ func addType(object *types.TypeName, add func(format string, args ...any)) {
 		add("type %s, %s %s %s", name, what, field.Name(), text(field.Type()))
 	}
 	for _, method := range methodsOf(t) {
+		if method.Pkg() != nil && !isPromised(method) { // the type embeds one that nobody promises
+			continue
+		}
 		receiver := "" // one that also a value has
 		if _, isPointer := method.Signature().Recv().Type().(*types.Pointer); isPointer {
 			receiver = "of a pointer "
