@@ -18,9 +18,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/setup"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
-	"github.com/mcp-sse/mcp-sse/deploy/completions"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/completions"
 )
 
 // Main is the program with everything that it takes from its process, so that a

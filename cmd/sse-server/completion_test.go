@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
-	"github.com/mcp-sse/mcp-sse/deploy/completions"
+	"github.com/mcp-sse/mcp-sse/internal/completions"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 

@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"gosdk", "mcpgo"},
 	{"cmd/sse-server/internal/tree", "cmd/sse-server/internal/exit", "cmd/sse-server/internal/plaintext", "cmd/sse-server/internal/terminal"},
 	{"cmd/sse-server/internal/clientfile", "cmd/sse-server/internal/firstprocess"},
-	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "deploy/completions"},
+	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "internal/completions"},
 	{"cmd/sse-server/internal/advice", "cmd/sse-server/internal/observe", "cmd/sse-server/internal/listen", "cmd/sse-server/internal/background", "cmd/sse-server/internal/setup"},
 	{"cmd/sse-server/internal/check"},
 	{"cmd/sse-server"},
