@@ -18,8 +18,11 @@ import (
 //
 // Two bounds hold for each session: the unanswered requests, together with the messages that go-sdk has not read,
 // hold at most 8 MiB, and at most 16,384 requests are unanswered. Beyond them Send fails with jsonrpc.ErrBusy. A
-// client's responses and cancellations may use 8 MiB more, because they let requests end. A session has no Recv: it
-// is a jsonrpc.Local, which delivers by calling the function that Push sets.
+// client's responses and cancellations may use 8 MiB more, because they let requests end.
+//
+// A session is a jsonrpc.Local: it delivers by calling the function that Push sets, and takes requests by SendRequest.
+// Recv fails, and so does Send with a request. An upstream of your own that wraps the sessions must return a
+// jsonrpc.Local, too.
 //
 // Close ends the contexts of the handlers and waits for the handlers, but at most 2 s. If one takes longer, Close
 // returns an error, and the session stays in s.Sessions until the handler returns.

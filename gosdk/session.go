@@ -91,7 +91,8 @@ func (s *gatewaySide) SendRequest(m *jsonrpc.Message, number int64) error {
 	return s.enqueue(item{msg: request, number: number, size: len(m.Raw())})
 }
 
-// Send gives the server a notification, or the client's response to its request.
+// Send gives the server a notification, or the client's response to its request. It refuses requests: what wraps the
+// session must be a jsonrpc.Local, too.
 func (s *gatewaySide) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {

@@ -55,6 +55,10 @@ type Conn interface {
 
 // Local is a Conn to a server in this process. It takes requests parsed, with their
 // context, and delivers by calling a function, so that no goroutine has to wait in Recv.
+//
+// Its Send may refuse requests, and its Recv may fail: who has a Local uses SendRequest and Push. So a Conn that wraps
+// a Local must be one itself, and pass these two methods on. A wrapper that has only the methods of Conn gets an error
+// for each request.
 type Local interface {
 	Conn
 	// Push sets the function to which the Conn delivers: it calls receive with each message and nil, and with nil

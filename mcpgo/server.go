@@ -30,6 +30,10 @@ import (
 // A session takes requests as an upstream.Handle does. Notifications are handled one after
 // the other, in order; 8 MiB of them may wait. The panic of a handler is logged.
 //
+// A session is a jsonrpc.Local: it delivers by calling the function that Push sets, and takes requests by SendRequest.
+// Recv fails, and so does Send with a request. An upstream of your own that wraps the sessions must return a
+// jsonrpc.Local, too.
+//
 // Close waits up to 2 s for hooks of
 // OnUnregisterSession, and does not wait for handlers.
 func Server(s *server.MCPServer) upstream.Upstream {

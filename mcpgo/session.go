@@ -99,7 +99,8 @@ func (s *sdkSession) Recv() ([]byte, error) {
 	return nil, errors.New("a session of package mcpgo pushes its messages")
 }
 
-// Send passes on a notification, or the client's answer to a request of the server.
+// Send passes on a notification, or the client's answer to a request of the server. It refuses requests: what wraps the
+// session must be a jsonrpc.Local, too.
 func (s *sdkSession) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {

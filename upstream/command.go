@@ -34,7 +34,8 @@ type Command struct {
 	// CloseTimeout is how long Close waits after the end of stdin, and again after
 	// SIGTERM. Default 2 s.
 	CloseTimeout time.Duration
-	// Logger receives starts and exits of children, and their stderr. nil: silent.
+	// Logger receives starts and exits of children, and their stderr. nil: the Logger of the gateway
+	// in front.
 	Logger *slog.Logger
 }
 

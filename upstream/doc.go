@@ -14,7 +14,8 @@
 // that ended in good order, else an error such as "exit status 1". Close is bounded;
 // each kind documents its bound. After Close a session holds no goroutine, descriptor
 // or process, unless a function of the caller does not return.
-//
+package upstream
+
 // Handle and Serve are in this package. The implementation of the others is in internal/upstream:
 //
 //	stdio            child processes: Command
@@ -24,4 +25,3 @@
 //	httpsse          MCP 2024-11-05: one stream, and POSTs to the endpoint that it names
 //	exchange         HTTP requests and responses, for those three
 //	implementation   what the gateway uses of a Command or a URL, which users do not need
-package upstream

@@ -5,8 +5,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Upstream reaches one MCP server. It is safe for concurrent use. Its Dial opens a session. The context of Dial bounds
-// only the dialling: the session goes on when that ends, until Close.
+// Upstream reaches one MCP server. It has one method, which opens a session:
+//
+//	Dial(ctx context.Context) (jsonrpc.Conn, error)
+//
+// ctx bounds only the dialling: the session goes on when that ends, until Close. An Upstream is safe for concurrent
+// use.
 type Upstream = jsonrpc.Dialer
 
 var (

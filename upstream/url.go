@@ -65,7 +65,7 @@ type URL struct {
 	// MaxMessageBytes is the longest message that the server may send. A request that
 	// gets a longer answer gets an error. Default 16 MiB.
 	MaxMessageBytes int
-	// Logger receives the life of sessions. nil: silent.
+	// Logger receives the life of sessions. nil: the Logger of the gateway in front.
 	Logger *slog.Logger
 }
 
