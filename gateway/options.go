@@ -80,9 +80,15 @@ type Cluster interface {
 
 // Options configure a Gateway. A zero field means its default, which Defaults returns. A negative value
 // switches a limit off, where that is possible.
+//
+// An option that has no effect in front of its server is an error if that would do harm: clients would get tools that
+// you have left out (Select), or share a session that should be their own or the reverse (Sessions), a handler would
+// lack what it needs (PassRequest), or a process that you wanted would not be there (Warm). Two options do no harm and
+// are no errors, so that all your gateways can have the same: Remember, without which clients get the same answers
+// later, and ForwardHeaders, without which no header leaves the gateway.
 type Options struct {
-	// The server, and its URL.
-
+	// # The server, and its URL
+	//
 	// Transports are those that the gateway serves: TransportSSE is HTTP+SSE,
 	// TransportStreamable Streamable HTTP; TransportStdio is for ServeStdio, and serves no
 	// HTTP. Default the first two.
@@ -99,11 +105,11 @@ type Options struct {
 	// server of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and
 	// begins with a letter or a digit. Default none.
 	Name string
-	// Title is the server's name for people where Name is empty. The page for browsers shows it. Logs have it as
-	// the attribute server, and keep it when Reconfigure changes it. Some clients put the name of the server in
-	// front of the names of its tools and limit the length of both together: the gateway computes with Title.
-	// Default none: the page, and the gateway for those limits, take the name that the server gives itself, and
-	// logs have no attribute.
+	// Title is a name of the server for people. It counts only if Name is empty. The page in a browser shows it, and
+	// log lines have it as the attribute server; lines keep the first one if Reconfigure changes it. Some clients
+	// put the name of a server in front of each name of a tool, and drop tools whose whole name is too long. The
+	// gateway warns of such tools, and takes Title for the name of the server. Default none: the page and these
+	// warnings have the name that the server gives itself, and log lines have no attribute.
 	Title string
 	// Page is who gets the page of the server in a browser at its URL, and at / the list of the
 	// servers. PageAuto gives it to anybody if there is an Authenticate, for which the page asks for
@@ -113,8 +119,8 @@ type Options struct {
 	// PageLogin is how the page gets tokens for Authenticate. Default nil: it asks for one.
 	PageLogin *PageLogin
 
-	// Sessions with the server.
-
+	// # Sessions with the server
+	//
 	// Sessions is the mode of sessions with the server. With SessionsPerConnection
 	// each connection has its own, with SessionsShared all connections share one.
 	// SessionsShared excludes all that belongs to one client: PassRequest, ForwardHeaders, NoAutoInitialize and
@@ -138,7 +144,7 @@ type Options struct {
 	// So it is with PassRequest, ForwardHeaders or a PrincipalEnv, and in front of a compose.View.
 	Warm int
 	// Remember answers clients from memory while their server starts, and ends servers that are not
-	// used. It has no effect in front of anything but an upstream.Command, or with
+	// used. It has no effect, and is no error, in front of anything but an upstream.Command, or with
 	// NoAutoInitialize or MaxInFlight. Default nil: nothing is remembered.
 	Remember *Remember
 	// NoAutoInitialize turns the gateway's own MCP handshake off. HTTP+SSE is then the plain
@@ -152,7 +158,6 @@ type Options struct {
 	// a session. It takes their values from the request that opened the connection: over HTTP+SSE its GET, over
 	// Streamable HTTP its first POST. Default none. Not with SessionsShared.
 	ForwardHeaders []string
-
 	// Select chooses among the tools, prompts and resources of the server. What it leaves out is in no list, and a
 	// request that names it gets the error of an unknown name before it reaches the server. What is remembered of
 	// the server is whole. A tool that Select.Only needs the hints of cannot be called before the server has listed
@@ -160,8 +165,8 @@ type Options struct {
 	// compose.View, whose members have rules of their own. Default nil: everything.
 	Select *compose.Selection
 
-	// Access: clients that may connect, and the answers that they see.
-
+	// # Access: clients that may connect, and the answers that they see
+	//
 	// Authenticate returns the principal that makes a request, or an error: a 401, or the
 	// Status of an auth.Error. The gateway calls it for every request of a client: GET, POST and
 	// DELETE. A connection belongs to the principal that opened it. The
@@ -170,7 +175,7 @@ type Options struct {
 	Authenticate func(*http.Request) (principal string, err error)
 	// Reauthenticate makes the gateway call Authenticate again, several times a minute for each
 	// open connection. The request of such a call has an Authorization header and nothing else. Over
-	// Streamable HTTP it is the header of the connection's newest request, over HTTP+SSE that of its GET.
+	// Streamable HTTP it is the header of the connection's newest request, over HTTP+SSE the header of its GET.
 	//
 	//	Authenticate returns                            the connection
 	//	the same principal                              stays
@@ -205,8 +210,8 @@ type Options struct {
 	// Default ErrorDetailsAuto.
 	ErrorDetails ErrorDetails
 
-	// Times.
-
+	// # Times
+	//
 	// InitializationTimeout bounds how long a client's message waits for the
 	// handshake. Default 5 s.
 	InitializationTimeout time.Duration
@@ -227,8 +232,8 @@ type Options struct {
 	// long. Default 60 s.
 	RequestTimeout time.Duration
 
-	// Limits.
-
+	// # Limits
+	//
 	// MaxConnections bounds the open connections, and together with Warm the sessions
 	// with the server. A client that finds all of them taken gets 503 with a Retry-After, and in the body
 	// an error with the reason server_busy. Over Streamable HTTP the connection that has been idle longest, for
@@ -251,8 +256,8 @@ type Options struct {
 	// the same time. More wait in order; 1 serializes them. Default 0: unlimited.
 	MaxInFlight int
 
-	// Restarts and replicas.
-
+	// # Restarts and replicas
+	//
 	// IDKey signs the ids of connections, and has at least 32 random bytes. It lets a client of Streamable HTTP
 	// go on under the Mcp-Session-Id that it has, although its connection is gone. A gateway with the same key
 	// and Name knows the id after a restart; so does this one after the IdleTimeout. With NoAutoInitialize no
@@ -267,8 +272,8 @@ type Options struct {
 	// The gateway does not close the Cluster. Default nil: one process.
 	Cluster Cluster
 
-	// Logs, metrics and traces.
-
+	// # Logs, metrics and traces
+	//
 	// Logger receives the logs. Default nil: silent.
 	Logger *slog.Logger
 	// Audit receives a line for each tool call, with the attributes server, principal, tool,
