@@ -19,7 +19,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // server returns an MCP server whose tools say their own names.
@@ -35,7 +35,7 @@ func server(name string, tools ...string) *mcp.Server {
 }
 
 // newGateway returns a gateway with options that must be right.
-func newGateway(up jsonrpc.Dialer, options gateway.Options) *gateway.Gateway {
+func newGateway(up upstream.Upstream, options gateway.Options) *gateway.Gateway {
 	gw, err := gateway.New(up, options)
 	if err != nil {
 		log.Fatal(err)
