@@ -19,7 +19,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // those of lower layers, not its neighbours.
 var layers = [][]string{
 	{"internal/atomicfile", "internal/closed", "internal/enum", "internal/hosts", "internal/plainjson", "internal/rawjson"},
-	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/clusterwords", "internal/asker"},
+	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/clusterwords", "internal/asker", "internal/toolsearch"},
 	{"internal/wire", "internal/mcp", "internal/pages", "internal/upstream/implementation", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember", "internal/selection"},
 	{"connstate", "internal/multiplex/sharing", "internal/merge"},
