@@ -17,12 +17,19 @@ type result struct {
 	*merge.Result
 	generation int64 // no two results of a view have the same
 	pages      [merge.Kinds]func() []json.RawMessage
+	search     *searchable // nil: tools are listed
 }
 
-func newResult(merged *merge.Result, generation int64) *result {
+func newResult(merged *merge.Result, generation int64, searches bool) *result {
 	r := &result{Result: merged, generation: generation}
 	for kind := range merge.Kinds {
 		r.pages[kind] = sync.OnceValue(func() []json.RawMessage { return r.split(kind) })
+	}
+	if searches {
+		r.search = newSearchable(r)
+		r.pages[merge.Tools] = sync.OnceValue(func() []json.RawMessage {
+			return []json.RawMessage{listOfSearch(r, nil)}
+		})
 	}
 	return r
 }

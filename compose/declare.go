@@ -45,13 +45,15 @@ func (s *session) serverInfo() map[string]string {
 // declare returns the answer of a view to initialize, out of what its members have answered, in their order. What may
 // yet come from a member of which nothing is known is declared, because a client asks for nothing else. info is
 // serverInfo.
-func declare(info map[string]string, several bool, requested string, all []said) json.RawMessage {
+func declare(info map[string]string, search, several bool, requested string, all []said) json.RawMessage {
 	version := mcp.VersionNewest
 	if mcp.HasInitialize(requested) {
 		version = requested
 	}
-	answer := map[string]any{"protocolVersion": version, "serverInfo": info, "capabilities": capabilities(several, all)}
-	if text := instructions(several, all); text != "" {
+	answer := map[string]any{
+		"protocolVersion": version, "serverInfo": info, "capabilities": capabilities(search, several, all),
+	}
+	if text := instructions(search, several, all); text != "" {
 		answer["instructions"] = text
 	}
 	encoded, _ := json.Marshal(answer) // all of it has a JSON form
@@ -59,7 +61,7 @@ func declare(info map[string]string, several bool, requested string, all []said)
 }
 
 // capabilities joins those of the members.
-func capabilities(several bool, all []said) map[string]any {
+func capabilities(searches, several bool, all []said) map[string]any {
 	perhaps := func(names ...string) bool {
 		for _, one := range all {
 			if one.result == nil || mcp.Declares(one.result, append([]string{"capabilities"}, names...)...) {
@@ -73,6 +75,9 @@ func capabilities(several bool, all []said) map[string]any {
 		if perhaps(kind) {
 			joined[kind] = map[string]bool{"listChanged": true}
 		}
+	}
+	if searches { // it has tools of its own
+		joined["tools"] = map[string]bool{"listChanged": true}
 	}
 	if perhaps("resources", "subscribe") {
 		joined["resources"] = map[string]bool{"listChanged": true, "subscribe": true}
@@ -113,13 +118,20 @@ func firstOf(all []said, capability string) map[string]json.RawMessage {
 	return joined
 }
 
+// searchInstructions stand before those of the members, which may name tools that are not listed.
+const searchInstructions = "The tools of this server are not listed. " + findTools + " finds them; " + readTool +
+	" and " + callTool + " call them."
+
 // instructions joins those of the members, each under its name. Those of a view of one stay as they are.
-func instructions(several bool, all []said) string {
+func instructions(searches, several bool, all []said) string {
 	var b strings.Builder
+	if searches {
+		b.WriteString(searchInstructions)
+	}
 	for _, one := range all {
 		text, _ := rawjson.MemberText(one.result, "instructions")
 		switch {
-		case !several:
+		case !several && !searches:
 			return text
 		case text == "":
 			continue

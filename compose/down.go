@@ -12,7 +12,7 @@ import (
 // SendRequest takes a request of the client. It is answered by the view, or goes to a member under the same number. It
 // fails with jsonrpc.ErrBusy if the member takes no more, and if the session is over.
 func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
-	r := request{m, number}
+	r := request{m: m, number: number}
 	s.mu.Lock()
 	if s.err != nil {
 		defer s.mu.Unlock()
@@ -21,6 +21,11 @@ func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 	if row := routes[m.Method]; row.answer != nil {
 		defer s.unlock()
 		row.answer(s, r)
+		return nil
+	}
+	r, done := s.unwrap(r)
+	if done {
+		s.unlock()
 		return nil
 	}
 	to, fault, wait := s.route(r)

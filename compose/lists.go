@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
@@ -27,6 +28,7 @@ type waiter struct {
 	request
 	kind  merge.Kind // of a request for a list
 	call  bool       // it is no such request: it waits for its route
+	finds bool       // it calls find_tools
 	timer *time.Timer
 }
 
@@ -103,7 +105,7 @@ func (s *session) wait(w *waiter) {
 	}
 	s.waiting[w.number] = w
 	patience := maxWait
-	if !w.call {
+	if !w.call && !w.finds {
 		patience = s.patience()
 	}
 	w.timer = time.AfterFunc(patience, func() {
@@ -153,11 +155,14 @@ func (s *session) kindsFor(r request) []merge.Kind {
 func (s *session) goOn(w *waiter) {
 	delete(s.waiting, w.number)
 	w.timer.Stop()
-	if w.call {
+	switch {
+	case w.call:
 		s.forward(w.request)
-		return
+	case w.finds:
+		s.answerFind(w.request)
+	default:
+		s.answerList(w.request, w.kind)
 	}
-	s.answerList(w.request, w.kind)
 }
 
 // settle lets those requests go on that need not wait any more, in the order of their numbers.
@@ -179,7 +184,11 @@ func (s *session) settle() {
 func (s *session) answerList(r request, kind merge.Kind) {
 	now := s.newest()
 	s.told[kind], s.noticed[kind] = now, now
-	s.answer(r.number, now.pages[kind]()[0])
+	page := now.pages[kind]()[0]
+	if a := asker.FromContext(s.ctx); kind == merge.Tools && now.search != nil && a != nil && a.Allows != nil {
+		page = listOfSearch(now, a.Allows)
+	}
+	s.answer(r.number, page)
 }
 
 // answerPage answers with a further page of the list that the client reads, or of the newest one.
@@ -249,6 +258,9 @@ func (s *session) differs(kinds []merge.Kind) bool {
 
 // sameList reports whether two results have the same list.
 func sameList(a, b *result, kind merge.Kind) bool {
+	if kind == merge.Tools && (a.search != nil || b.search != nil) {
+		return bytes.Equal(a.pages[kind]()[0], b.pages[kind]()[0])
+	}
 	return a == b || slices.EqualFunc(a.Lists[kind], b.Lists[kind], func(x, y merge.Entry) bool {
 		return x.Origin == y.Origin && bytes.Equal(x.Raw, y.Raw)
 	})

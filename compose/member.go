@@ -94,6 +94,9 @@ type Options struct {
 	// line that names them. A client puts its name for the server in front of the name of a tool: set Name to that.
 	// Empty: no limits but the view's own.
 	For string
+	// Search has the view list three tools of its own instead of the tools of its members: one finds these by the
+	// words of a question, the others call them.
+	Search bool
 	// Logger receives the failures of members, rules that meet nothing, and tools that are left out. nil: the
 	// Logger of the gateway in front.
 	Logger *slog.Logger
@@ -140,6 +143,10 @@ func newSetup(members []Member, opts Options) (*setup, error) {
 		}
 		names[given.Name] = true
 		s.members = append(s.members, m)
+	}
+	if opts.For != "" && opts.Search {
+		wrong = append(wrong, errors.New("for and search exclude each other: with search three tools are listed, "+
+			"which are within the limits of each client: remove for"))
 	}
 	if opts.For != "" {
 		client, ok := clients.Named(opts.For)

@@ -19,6 +19,8 @@ import (
 type request struct {
 	m      *jsonrpc.Message
 	number int64 // its id, and that under which the member gets it
+
+	readOnly bool // it came by read_tool, and may call what only reads
 }
 
 // destination is where a request leads.
@@ -116,6 +118,9 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 	default:
 		to, fault, wait = p.find(s, name)
 		to.at = at
+		if fault == nil && r.readOnly {
+			fault = s.mayRead(to)
+		}
 	}
 	return s.atStart(to, fault, wait)
 }
@@ -144,7 +149,7 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 		seen := s.seen(kind)
 		for _, r := range seen {
 			if o, ok := r.Named(kind, name); ok {
-				if l := s.linkOf(kind, o); l != nil {
+				if l := s.linkOf(kind, o); l != nil && s.isOffered(kind, name) {
 					return destination{link: l, own: o.Own}, nil, false
 				}
 			}
@@ -181,7 +186,7 @@ func (s *session) seen(kind merge.Kind) []*result {
 }
 
 // isOffered reports whether the client has not narrowed away a tool by its final name. The gateway in front knows only
-// the name that a call has, which may be a server's own.
+// the name that a call has, which may be a server's own, or that of a tool of the view.
 func (s *session) isOffered(kind merge.Kind, final string) bool {
 	a := asker.FromContext(s.ctx)
 	return kind != merge.Tools || a == nil || a.Allows == nil || a.Allows(final)
@@ -227,7 +232,11 @@ func (s *session) unknown(kind merge.Kind, word, name string) (destination, *jso
 	if without != nil {
 		return destination{}, without.unavailable(), false
 	}
-	return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q", word, name), false
+	near := ""
+	if kind == merge.Tools && s.setup.opts.Search {
+		near = s.near(name)
+	}
+	return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q%s", word, name, near), false
 }
 
 // couldOwn reports whether a final name could be that of a tool or prompt of a member.

@@ -188,7 +188,7 @@ func (s *session) answerInitialize() {
 	}
 	for _, r := range greetings {
 		requested, _ := rawjson.MemberText(r.m.Params(), "protocolVersion")
-		s.answer(r.number, declare(s.serverInfo(), s.setup.several(), requested, all))
+		s.answer(r.number, declare(s.serverInfo(), s.setup.opts.Search, s.setup.several(), requested, all))
 	}
 }
 

@@ -267,8 +267,15 @@ func dialWith(ctx context.Context, t *testing.T, v *compose.View) *client {
 	c := &client{t: t}
 	conn, err := v.Dial(ctx)
 	ssetest.Must(t, err)
-	c.conn = conn.(jsonrpc.Relay)
-	c.conn.PushFor(func(msg []byte, request jsonrpc.ID, err error) {
+	c.listen(conn.(jsonrpc.Relay))
+	return c
+}
+
+// listen has the messages of a session written down, and ends it with the test.
+func (c *client) listen(conn jsonrpc.Relay) {
+	t := c.t
+	c.conn = conn
+	conn.PushFor(func(msg []byte, request jsonrpc.ID, err error) {
 		if c.hook != nil {
 			c.hook(string(msg))
 		}
@@ -289,16 +296,20 @@ func dialWith(ctx context.Context, t *testing.T, v *compose.View) *client {
 		c.got = append(c.got, line)
 	})
 	t.Cleanup(func() { _ = conn.Close() })
-	return c
 }
 
 // open is dial, and initializes.
 func open(t *testing.T, v *compose.View) *client {
 	t.Helper()
 	c := dial(t, v)
+	c.initialize()
+	return c
+}
+
+func (c *client) initialize() {
+	c.t.Helper()
 	c.request(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`)
 	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	return c
 }
 
 // request sends a request.

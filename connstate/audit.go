@@ -33,8 +33,13 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *auditLine {
 	if place.Ambiguous { // CheckClear refuses it, where it is asked
 		name = "(ambiguous)"
 	}
-	log := c.opts.Audit.With("principal", c.client.Principal, "tool", validText(name, maxAudited), "requestBytes",
-		len(m.Raw()))
+	log := c.opts.Audit.With("principal", c.client.Principal)
+	if called := c.opts.Called; called != nil && !place.Ambiguous {
+		if tool, ok := called(m); ok {
+			name, log = tool, log.With("by", validText(name, maxAudited))
+		}
+	}
+	log = log.With("tool", validText(name, maxAudited), "requestBytes", len(m.Raw()))
 	a := &auditLine{log: log, tool: name, origin: c.opts.Origin}
 	a.addOrigin()
 	return a

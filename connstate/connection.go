@@ -80,6 +80,9 @@ type Options struct {
 	// Origin returns the member that has a tool of a view, and the tool's own name there, for Audit; false if no
 	// member is known to have it, or the server is no view. nil: nobody is asked.
 	Origin func(tool string) (member, own string, ok bool)
+	// Called returns the tool that a tools/call is about, for Audit, if the tool that it names only calls that one.
+	// nil: there are no such tools.
+	Called func(m *jsonrpc.Message) (tool string, ok bool)
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics
 	// Tracer makes the spans of requests and connections; nil: there are none. Server is

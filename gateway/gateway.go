@@ -106,7 +106,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.budget = budget.New(s.MaxHeldBytes, g.metrics)
 	g.metrics.MaxConnections(s.MaxConnections)
 	connections := s.connections(g.metrics, g.budget)
-	connections.Origin = g.origin
+	connections.Origin, connections.Called = g.origin, g.called
 	g.registry = connstate.NewRegistry(s.limits(), connections)
 	if err := errors.Join(unregistered, g.mount(n)); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
@@ -249,6 +249,7 @@ func (g *Gateway) connect(n *serving, version string) {
 	g.bridges = bridge.Options{
 		Supplier:  func() *handshake.Supplier { return g.now.Load().supplier },
 		Selection: func() *bridge.Selection { return g.now.Load().selection },
+		Narrows:   g.searches,
 		Times: func() bridge.Times {
 			o := &g.now.Load().opts
 			return bridge.Times{InitializationTimeout: o.InitializationTimeout,

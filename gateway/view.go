@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -13,6 +14,8 @@ type composed interface {
 	Ready(ctx context.Context) error
 	Origin(tool string) (o compose.Origin, ok bool)
 	Members() []compose.Report
+	Searches() bool
+	Called(m *jsonrpc.Message) string
 }
 
 var _ composed = (*compose.View)(nil)
@@ -32,6 +35,23 @@ func (g *Gateway) origin(tool string) (member, own string, ok bool) {
 	}
 	from, ok := view.Origin(tool)
 	return from.Member, from.Own, ok
+}
+
+// searches reports whether the server is a view whose tools are found, not listed. Then a client narrows what it finds.
+func (g *Gateway) searches() bool {
+	view := g.view()
+	return view != nil && view.Searches()
+}
+
+// called returns the tool that a tools/call is about, if it is another one than the request names. It reports false if
+// it is not.
+func (g *Gateway) called(m *jsonrpc.Message) (tool string, ok bool) {
+	if !g.searches() {
+		return "", false
+	}
+	tool = g.view().Called(m)
+	name, _ := m.Param("name").Text()
+	return tool, tool != name
 }
 
 // members returns the members of the view; nil if the server is none.

@@ -31,6 +31,8 @@ type Options struct {
 	Supplier func() *handshake.Supplier
 	// Selection returns what clients may see of the server now, and use; nil: everything.
 	Selection func() *Selection
+	// Narrows reports whether the server itself leaves out what a client has narrowed away: see asker.Asker.Allows.
+	Narrows func() bool
 	// Server is what errors call the server.
 	Server string
 	// Gateway is the Name, else the Title, of the gateway; empty if it has neither.
@@ -75,7 +77,13 @@ type client struct {
 }
 
 // selection returns what the client may see of the server now, and use; nil: everything.
-func (c *client) selection() *Selection { return c.opts.Selection().narrowed(c.narrow) }
+func (c *client) selection() *Selection {
+	s := c.opts.Selection()
+	if c.narrow == nil || c.opts.Narrows() {
+		return s
+	}
+	return s.narrowed(c.narrow)
+}
 
 // shares reports whether connections share sessions.
 func (c *client) shares() bool { return c.opts.Supplier().Shares() }

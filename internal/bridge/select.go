@@ -22,11 +22,8 @@ type Selection struct {
 	narrow *selection.Narrowing // of one client; nil: none
 }
 
-// narrowed returns the selection, nil for everything, as a client has narrowed it; nil: it has not.
+// narrowed returns the selection, nil for everything, as a client has narrowed it.
 func (s *Selection) narrowed(by *selection.Narrowing) *Selection {
-	if by == nil {
-		return s
-	}
 	narrowed := Selection{narrow: by}
 	if s != nil {
 		narrowed.Rules, narrowed.Hints, narrowed.Watch = s.Rules, s.Hints, s.Watch

@@ -22,6 +22,9 @@ import (
 // viewsKey is the key of the file for views.
 const viewsKey = "views"
 
+// searchKey is the key of a view for its search.
+const searchKey = "search"
+
 // rootName is the name of the view of all servers.
 const rootName = "mcp"
 
@@ -30,6 +33,7 @@ type View struct {
 	*Server // its name, and the options of its gateway: those for all servers, or its own
 	Title   string
 	For     string   // a client whose limits are kept; empty: none
+	Search  bool     // tools are found, not listed
 	Members []Member // in the order of the file
 
 	ofAll bool
@@ -43,7 +47,7 @@ type Member struct {
 
 // keysOfViews are those of a view that are no options of its gateway, and keysOfMembers those of its servers.
 var (
-	keysOfViews   = []string{"title", "for", serversKey}
+	keysOfViews   = []string{"title", "for", searchKey, serversKey}
 	keysOfMembers = []string{"include", "exclude", "only", "prefix", "rename", "describe", "prompts", "resources"}
 )
 
@@ -75,7 +79,7 @@ func (v *View) Composed(upstream func(server string) jsonrpc.Dialer) (members []
 		one.Upstream, one.Allow = upstream(m.Server.Name), v.allow(m.Server)
 		members = append(members, one)
 	}
-	return members, compose.Options{Name: v.Name, Title: v.Title, For: v.For}
+	return members, compose.Options{Name: v.Name, Title: v.Title, For: v.For, Search: v.Search}
 }
 
 // IsOfAll reports whether it is the view of all servers, which no file names.
@@ -140,7 +144,7 @@ func (c *Config) ViewOfStdio() *View {
 // text is all that the file says of the view's servers, in one form.
 func (v *View) text() string {
 	var all strings.Builder
-	fmt.Fprintf(&all, "%q %q", v.Title, v.For)
+	fmt.Fprintf(&all, "%q %q %t", v.Title, v.For, v.Search)
 	for _, m := range v.Members {
 		fmt.Fprintf(&all, "\n%q %q %q %q %q %q", m.Name, m.Include, m.Exclude, m.Only, m.Prompts, m.Resources)
 		if m.Prefix != nil {
@@ -195,6 +199,8 @@ func (c *Config) readView(entry *ast.MappingValueNode, views []string) error {
 			v.Title, err = c.textAt(option.Value, where+".title")
 		case name == "for":
 			err = c.readFor(v, option.Value, where)
+		case name == searchKey:
+			v.Search, err = c.switchAt(option.Value, where+"."+searchKey)
 		case name == serversKey:
 			err = c.readMembers(v, option.Value, where+".servers", views)
 		default:
@@ -204,6 +210,9 @@ func (c *Config) readView(entry *ast.MappingValueNode, views []string) error {
 	switch {
 	case err != nil:
 		return err
+	case v.Search && v.For != "":
+		return c.at(key, "%s: for and search exclude each other: with search three tools are listed, which are within "+
+			"the limits of each client: remove for", where)
 	case len(v.Members) == 0:
 		return c.at(key, "%s: name its servers, such as servers: {%s: {}}", where, c.Servers[0].Name)
 	case len(v.Members) > merge.MaxMembers:
@@ -503,6 +512,14 @@ func (c *Config) textAt(node ast.Node, where string) (string, error) {
 		return "", c.at(node.GetToken(), "%s: %v", where, err)
 	}
 	return text, nil
+}
+
+// switchAt returns true or false.
+func (c *Config) switchAt(node ast.Node, where string) (bool, error) {
+	if on, ok := node.(*ast.BoolNode); ok {
+		return on.Value, nil
+	}
+	return false, c.at(node.GetToken(), "%s: want true or false, but got %q", where, node.GetToken().Value)
 }
 
 func isNull(node ast.Node) bool {
