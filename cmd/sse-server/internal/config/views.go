@@ -144,7 +144,10 @@ func (c *Config) ViewOfStdio() *View {
 // text is all that the file says of the view's servers, in one form.
 func (v *View) text() string {
 	var all strings.Builder
-	fmt.Fprintf(&all, "%q %q %t", v.Title, v.For, v.Search)
+	fmt.Fprintf(&all, "%q %q", v.Title, v.For)
+	if v.Search {
+		all.WriteString(" search")
+	}
 	for _, m := range v.Members {
 		fmt.Fprintf(&all, "\n%q %q %q %q %q %q", m.Name, m.Include, m.Exclude, m.Only, m.Prompts, m.Resources)
 		if m.Prefix != nil {

@@ -34,7 +34,7 @@ views:
         rename: {brave_web_search: web_search}
         describe: {web_search: "Searches the web."}
       memory:
-  small: {servers: {memory: {}}}
+  small: {search: true, servers: {memory: {}}}
 `
 	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", withServers(views)))
 	var got []string
@@ -49,8 +49,10 @@ views:
 "brave" [] [] "" [] [] prefix "" map["brave_web_search":"web_search"] map["web_search":"Searches the web."] true true true
 "memory" [] [] "" [] [] map[] map[] true true true
 small /small/mcp view 2m0s per-connection -1 [X-User] true
-"" ""
+"" "" search
 "memory" [] [] "" [] [] map[] map[] true true true`)
+	_, options := c.Views[1].Composed(func(server string) jsonrpc.Dialer { return nil })
+	ssetest.Want(t, "options", fmt.Sprint(options), "{small   true <nil>}")
 	members, _ := c.Views[0].Composed(func(server string) jsonrpc.Dialer { return nil })
 	ssetest.Want(t, "members", members[1].Name, "brave")
 }
@@ -77,38 +79,42 @@ func TestViewsInFilesOfClients(t *testing.T) {
 func TestBadViews(t *testing.T) {
 	const some = "views: {v: {servers: {github: {}, "
 	for more, want := range map[string]string{
-		"views: [v]\n":                                                 `:5:8: views: want a mapping of names to views, such as {team: {servers: `,
-		"views: {v: }\n":                                               `:5:9: views.v: name its servers, such as servers: {github: {}}`,
-		"views: {v: {servers: {}}}\n":                                  `:5:9: views.v: name its servers`,
-		"views: {v: x}\n":                                              `:5:12: views.v: want options, such as {servers: {github: {}}}`,
-		"views: {v: {servers: [github]}}\n":                            `:5:22: views.v.servers: want a mapping of the names of servers to rules`,
-		"views: {v: {servers: {githb: {}}}}\n":                         `:5:23: views.v.servers.githb: the file has no such server, did you mean "github"?; it has github, brave, memory`,
-		"views: {github: {servers: {brave: {}}}}\n":                    `:5:9: views.github: want another name: a server has this one`,
-		"views: {mcp: {servers: {brave: {}}}}\n":                       `:5:9: views.mcp: want another name: /mcp is a route of sse-server`,
-		"views: {login: {servers: {brave: {}}}}\n":                     `:5:9: views.login: want another name: /login is a route`,
-		"views: {status: {servers: {brave: {}}}}\n":                    `:5:9: views.status: want another name: /status is a route`,
-		"views: {A b: {servers: {brave: {}}}}\n":                       `:5:9: views.A b: want at most 64 letters of a-z, digits, _ and -, as it is part of the path, such as a-b`,
-		"views: {v: {servers: {w: {}}}, w: {servers: {brave: {}}}}\n":  `:5:23: views.v.servers.w: a view cannot be in a view: name its servers`,
-		some + "brave: x}}}\n":                                         `:5:42: views.v.servers.brave: want rules, such as {include: ["get_*"]}, or {}`,
-		some + "brave: {includ: [a]}}}}\n":                             `:5:43: unknown key "includ" in views.v.servers.brave (did you mean include?); a server of a view has include, exclude`,
-		some + "brave: {include: ['[a']}}}}\n":                         `:5:53: views.v.servers.brave.include: `,
-		some + "brave: {resources: [a, '']}}}}\n":                      `:5:58: views.v.servers.brave.resources: `,
-		some + "brave: {prefix: " + strings.Repeat("x", 41) + "}}}}\n": `:5:51: views.v.servers.brave.prefix: it has 41 characters, and 40 are allowed`,
-		some + "brave: {rename: {a: x, b: x}}}}}\n":                    `:5:61: views.v.servers.brave.rename.b: a gets the same name: want another one`,
-		some + "brave: {rename: {a: x.y}}}}}\n":                        `:5:55: views.v.servers.brave.rename.a: want a name of up to 64 letters, digits, _ and -, but got "x.y"`,
-		some + "brave: {rename: [a]}}}}\n":                             `:5:51: views.v.servers.brave.rename: want a mapping of names of tools, such as {brave_web_search: web_search}`,
-		some + "brave: {exclude: [a], rename: {a: b}}}}}\n":            `:5:66: views.v.servers.brave.rename.a: exclude leaves this tool out: remove one of the two`,
-		some + "brave: {describe: {a: b}, exclude: [a]}}}}\n":          `:5:54: views.v.servers.brave.describe.a: exclude leaves this tool out`,
-		some + "brave: {only: reading}}}}\n":                           `:5:49: views.v.servers.brave.only: want read-only or non-destructive, but got "reading"`,
-		"views: {v: {for: traee, servers: {brave: {}}}}\n":             `:5:18: views.v.for: no client is called "traee", did you mean "trae"?; want one of `,
-		"views: {v: {sessions: shared, servers: {brave: {}}}}\n":       `:5:13: views.v: sessions is about a server: write it at the server, below servers`,
-		"views: {v: {command: [x], servers: {brave: {}}}}\n":           `:5:13: views.v: command is about a server`,
-		"views: {v: {url: x, servers: {brave: {}}}}\n":                 `:5:13: views.v: url is about a server`,
-		"views: {v: {warm: 1, servers: {brave: {}}}}\n":                `:5:13: views.v: warm is about a server`,
-		"views: {v: {remember: true, servers: {brave: {}}}}\n":         `:5:13: views.v: remember is about a server`,
-		"views: {v: {env: {A: b}, servers: {brave: {}}}}\n":            `:5:13: views.v: env is about a server`,
-		"views: {v: {server: {brave: {}}}}\n":                          `:5:13: unknown key "server" in views.v (did you mean servers?); a view has title, for, servers, and the options`,
-		"views: {v: {request-timeout: 5, servers: {brave: {}}}}\n":     `:5:30: request-timeout: want a number with a unit`,
+		"views: [v]\n":                                                  `:5:8: views: want a mapping of names to views, such as {team: {servers: `,
+		"views: {v: }\n":                                                `:5:9: views.v: name its servers, such as servers: {github: {}}`,
+		"views: {v: {servers: {}}}\n":                                   `:5:9: views.v: name its servers`,
+		"views: {v: x}\n":                                               `:5:12: views.v: want options, such as {servers: {github: {}}}`,
+		"views: {v: {servers: [github]}}\n":                             `:5:22: views.v.servers: want a mapping of the names of servers to rules`,
+		"views: {v: {servers: {githb: {}}}}\n":                          `:5:23: views.v.servers.githb: the file has no such server, did you mean "github"?; it has github, brave, memory`,
+		"views: {github: {servers: {brave: {}}}}\n":                     `:5:9: views.github: want another name: a server has this one`,
+		"views: {mcp: {servers: {brave: {}}}}\n":                        `:5:9: views.mcp: want another name: /mcp is a route of sse-server`,
+		"views: {login: {servers: {brave: {}}}}\n":                      `:5:9: views.login: want another name: /login is a route`,
+		"views: {status: {servers: {brave: {}}}}\n":                     `:5:9: views.status: want another name: /status is a route`,
+		"views: {A b: {servers: {brave: {}}}}\n":                        `:5:9: views.A b: want at most 64 letters of a-z, digits, _ and -, as it is part of the path, such as a-b`,
+		"views: {v: {servers: {w: {}}}, w: {servers: {brave: {}}}}\n":   `:5:23: views.v.servers.w: a view cannot be in a view: name its servers`,
+		some + "brave: x}}}\n":                                          `:5:42: views.v.servers.brave: want rules, such as {include: ["get_*"]}, or {}`,
+		some + "brave: {includ: [a]}}}}\n":                              `:5:43: unknown key "includ" in views.v.servers.brave (did you mean include?); a server of a view has include, exclude`,
+		some + "brave: {include: ['[a']}}}}\n":                          `:5:53: views.v.servers.brave.include: `,
+		some + "brave: {resources: [a, '']}}}}\n":                       `:5:58: views.v.servers.brave.resources: `,
+		some + "brave: {prefix: " + strings.Repeat("x", 41) + "}}}}\n":  `:5:51: views.v.servers.brave.prefix: it has 41 characters, and 40 are allowed`,
+		some + "brave: {rename: {a: x, b: x}}}}}\n":                     `:5:61: views.v.servers.brave.rename.b: a gets the same name: want another one`,
+		some + "brave: {rename: {a: x.y}}}}}\n":                         `:5:55: views.v.servers.brave.rename.a: want a name of up to 64 letters, digits, _ and -, but got "x.y"`,
+		some + "brave: {rename: [a]}}}}\n":                              `:5:51: views.v.servers.brave.rename: want a mapping of names of tools, such as {brave_web_search: web_search}`,
+		some + "brave: {exclude: [a], rename: {a: b}}}}}\n":             `:5:66: views.v.servers.brave.rename.a: exclude leaves this tool out: remove one of the two`,
+		some + "brave: {describe: {a: b}, exclude: [a]}}}}\n":           `:5:54: views.v.servers.brave.describe.a: exclude leaves this tool out`,
+		some + "brave: {only: reading}}}}\n":                            `:5:49: views.v.servers.brave.only: want read-only or non-destructive, but got "reading"`,
+		"views: {v: {for: traee, servers: {brave: {}}}}\n":              `:5:18: views.v.for: no client is called "traee", did you mean "trae"?; want one of `,
+		"views: {v: {search: sometimes, servers: {brave: {}}}}\n":       `:5:21: views.v.search: want true or false, but got "sometimes"`,
+		"views: {v: {search: [true], servers: {brave: {}}}}\n":          `:5:21: views.v.search: want true or false`,
+		"views: {v: {search: true, for: trae, servers: {brave: {}}}}\n": `:5:9: views.v: for and search exclude each other: with search three tools are listed`,
+		"views: {v: {searches: true, servers: {brave: {}}}}\n":          `:5:13: unknown key "searches" in views.v (did you mean search?)`,
+		"views: {v: {sessions: shared, servers: {brave: {}}}}\n":        `:5:13: views.v: sessions is about a server: write it at the server, below servers`,
+		"views: {v: {command: [x], servers: {brave: {}}}}\n":            `:5:13: views.v: command is about a server`,
+		"views: {v: {url: x, servers: {brave: {}}}}\n":                  `:5:13: views.v: url is about a server`,
+		"views: {v: {warm: 1, servers: {brave: {}}}}\n":                 `:5:13: views.v: warm is about a server`,
+		"views: {v: {remember: true, servers: {brave: {}}}}\n":          `:5:13: views.v: remember is about a server`,
+		"views: {v: {env: {A: b}, servers: {brave: {}}}}\n":             `:5:13: views.v: env is about a server`,
+		"views: {v: {server: {brave: {}}}}\n":                           `:5:13: unknown key "server" in views.v (did you mean servers?); a view has title, for, search, servers, and the options`,
+		"views: {v: {request-timeout: 5, servers: {brave: {}}}}\n":      `:5:30: request-timeout: want a number with a unit`,
 	} {
 		path := clitest.WriteFile(t, "gw.yaml", withServers(more))
 		wantRefusal(t, nil, path+want, "--config", path)
