@@ -190,43 +190,48 @@ func TestNarrowingOfAView(t *testing.T) {
 	}
 }
 
+// viewClient sends a request with a name in its params, and more behind it, and returns the answer.
+type viewClient func(id, method, name, more string) (answer string)
+
+// viewClients are clients of each transport.
+var viewClients = map[string]func(t *testing.T, c *http.Client) viewClient{
+	"sse": func(t *testing.T, c *http.Client) viewClient {
+		stream := ssetest.Open(t, c, "http://localhost/sse", nil)
+		t.Cleanup(stream.Close)
+		exchange := func(id, msg string) string {
+			e, err := stream.Call(msg, id)
+			must(t, err)
+			return e.Data
+		}
+		exchange("0", initialize("0", "2025-11-25", `{"roots":{}}`))
+		return func(id, method, name, more string) string {
+			return exchange(id, asking(id, method, `{"name":"`+name+`"`+more+`}`))
+		}
+	},
+	"streamable": func(t *testing.T, c *http.Client) viewClient {
+		_, header := postTo(t, c, initialize("0", "2025-11-25", `{"roots":{}}`))
+		session := []string{"Mcp-Session-Id", header.Get("Mcp-Session-Id")}
+		return func(id, method, name, more string) string {
+			body, _ := postTo(t, c, asking(id, method, `{"name":"`+name+`"`+more+`}`), session...)
+			return body
+		}
+	},
+	"2026-07-28": func(t *testing.T, c *http.Client) viewClient {
+		const meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientInfo":{"name":"peer","version":"0"},` +
+			`"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
+		return func(id, method, name, more string) string {
+			body, _ := postTo(t, c, asking(id, method, `{"name":"`+name+`"`+more+meta+`}`),
+				"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", name)
+			return body
+		}
+	},
+}
+
 // Clients of each transport list the tools of all members from memory. The server of a member starts with the first
 // call of one of its tools.
 func TestViewOnEachTransport(t *testing.T) {
-	type client func(id, method, tool string) (answer string)
-	for name, ask := range map[string]func(t *testing.T, c *http.Client) client{
-		"sse": func(t *testing.T, c *http.Client) client {
-			stream := ssetest.Open(t, c, "http://localhost/sse", nil)
-			t.Cleanup(stream.Close)
-			exchange := func(id, msg string) string {
-				e, err := stream.Call(msg, id)
-				must(t, err)
-				return e.Data
-			}
-			exchange("0", initialize("0", "2025-11-25", `{"roots":{}}`))
-			return func(id, method, tool string) string {
-				return exchange(id, asking(id, method, `{"name":"`+tool+`"}`))
-			}
-		},
-		"streamable": func(t *testing.T, c *http.Client) client {
-			_, header := postTo(t, c, initialize("0", "2025-11-25", `{"roots":{}}`))
-			session := []string{"Mcp-Session-Id", header.Get("Mcp-Session-Id")}
-			return func(id, method, tool string) string {
-				body, _ := postTo(t, c, asking(id, method, `{"name":"`+tool+`"}`), session...)
-				return body
-			}
-		},
-		"2026-07-28": func(t *testing.T, c *http.Client) client {
-			const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-				`"io.modelcontextprotocol/clientInfo":{"name":"peer","version":"0"},` +
-				`"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
-			return func(id, method, tool string) string {
-				body, _ := postTo(t, c, asking(id, method, `{"name":"`+tool+`",`+meta+`}`),
-					"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", tool)
-				return body
-			}
-		},
-	} {
+	for name, ask := range viewClients {
 		t.Run(name, func(t *testing.T) {
 			ups := []*server{withTools("read", "write"), withTools("search")}
 			withView(t, remembering(), ups, func(t *testing.T, w *viewWorld) {
@@ -234,15 +239,15 @@ func TestViewOnEachTransport(t *testing.T) {
 				srv := pipetest.Serve(w.front, nil, nil)
 				defer srv.Stop()
 				send := ask(t, srv.Client)
-				wantText(t, "the list", send("1", "tools/list", ""),
+				wantText(t, "the list", send("1", "tools/list", "", ""),
 					strings.Trim(toolList("a__read", "a__write", "b__search"), "{}"))
 				time.Sleep(5 * time.Second)
 				w.wantStarts("for lists", 1, 1)
-				wantText(t, "a call of the first member", send("2", "tools/call", "a__write"), `"session":2,"tool":"write"`)
+				wantText(t, "a call of the first member", send("2", "tools/call", "a__write", ""), `"session":2,"tool":"write"`)
 				w.wantStarts("after a call", 2, 1)
-				wantText(t, "a call of the second member", send("3", "tools/call", "b__search"), `"session":2,"tool":"search"`)
+				wantText(t, "a call of the second member", send("3", "tools/call", "b__search", ""), `"session":2,"tool":"search"`)
 				w.wantStarts("after two calls", 2, 2)
-				wantText(t, "a call of an unknown tool", send("4", "tools/call", "c__read"), "-32602", `unknown tool`)
+				wantText(t, "a call of an unknown tool", send("4", "tools/call", "c__read", ""), "-32602", `unknown tool`)
 			})
 		})
 	}
