@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -14,7 +16,8 @@ import (
 // viewURLs is the attribute of the log line that tells where all views are.
 var viewURLs = regexp.MustCompile(`"views":({[^}]*})`)
 
-// Each client has the tools of two real servers at one URL, under names that say whose they are, and calls both.
+// Each client has the tools of two real servers at one URL, under names that say whose they are, and calls both. At
+// another URL it finds and calls them with three tools.
 func TestViewOfRealServers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "servers.json") // YAML too
@@ -23,10 +26,13 @@ func TestViewOfRealServers(t *testing.T) {
 			"everything": map[string]any{"command": everything(t)[1:]},
 			"memory":     map[string]any{"command": memory(t)[1:]},
 		},
-		"views": map[string]any{"team": map[string]any{"servers": map[string]any{
-			"everything": map[string]any{"include": []string{"echo", "get-*"}},
-			"memory":     map[string]any{"prefix": "", "rename": map[string]any{"create_entities": "remember"}},
-		}}},
+		"views": map[string]any{
+			"team": map[string]any{"servers": map[string]any{
+				"everything": map[string]any{"include": []string{"echo", "get-*"}},
+				"memory":     map[string]any{"prefix": "", "rename": map[string]any{"create_entities": "remember"}},
+			}},
+			"found": map[string]any{"search": true, "servers": map[string]any{"everything": nil, "memory": nil}},
+		},
 	})
 	ssetest.Must(t, err)
 	ssetest.Must(t, os.WriteFile(file, body, 0o600))
@@ -48,6 +54,39 @@ func TestViewOfRealServers(t *testing.T) {
 			ssetest.Must(t, err)
 			ssetest.WantText(t, "memory", text, k.name)
 		})
+		t.Run(k.name+" finds", func(t *testing.T) {
+			c := k.open(t, urls["found"], "")
+			defer c.close()
+			ssetest.Must(t, c.connect(within(t)))
+			tools, err := c.listTools(within(t))
+			ssetest.Must(t, err)
+			slices.Sort(tools)
+			ssetest.Want(t, "tools", strings.Join(tools, " "), "call_tool find_tools read_tool")
+			awaitFound(t, c, "add two numbers", "everything__get-sum")
+			text, err := c.callTool(within(t), "call_tool", map[string]any{
+				"name": "everything__get-sum", "arguments": map[string]any{"a": 40, "b": 2},
+			})
+			ssetest.Must(t, err)
+			ssetest.WantText(t, "call_tool", text, "42")
+			text, err = c.callTool(within(t), "read_tool", map[string]any{"name": "memory__read_graph"})
+			ssetest.Must(t, err)
+			ssetest.WantText(t, "read_tool", text, "entities")
+			_, err = c.callTool(within(t), "read_tool", map[string]any{"name": "memory__delete_entities"})
+			ssetest.WantText(t, "a tool that does not only read", fmt.Sprint(err), "call_tool")
+		})
+	}
+}
+
+// awaitFound asks until a tool is found: its server may boot slowly.
+func awaitFound(t *testing.T, c client, question, tool string) {
+	t.Helper()
+	ctx := within(t)
+	for {
+		text, err := c.callTool(ctx, "find_tools", map[string]any{"query": question})
+		ssetest.Must(t, err)
+		if strings.Contains(text, `"`+tool+`"`) {
+			return
+		}
 	}
 }
 
