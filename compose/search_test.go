@@ -1,6 +1,7 @@
 package compose_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -336,6 +337,24 @@ func TestSearchAmongFewerTools(t *testing.T) {
 		tracker.wantGot(t, "nothing")
 		c.request(5, "tools/call", `{"name":"read_tool","arguments":{"name":"tracker__list_issues"}}`)
 		tracker.wantGot(t, "allowed", `{"id":5,"method":"tools/call","params":{"name":"list_issues","arguments":{}}}`)
+	})
+}
+
+// Tools of a member that the client may not use are neither counted nor found nor called.
+func TestSearchWithoutAMember(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		of := members("tracker", tracker(), "notes", notes())
+		of[0].Allow = func(context.Context) bool { return false }
+		v, err := compose.New(of, compose.Options{Name: "team", Search: true})
+		ssetest.Must(t, err)
+		c := open(t, v)
+		c.take()
+		c.request(2, "tools/list", "{}")
+		ssetest.WantText(t, "list", strings.Join(c.take(), "\n"), "There are 2: of notes (2).")
+		c.request(3, "tools/call", `{"name":"find_tools","arguments":{"query":"issue","names":["tracker__list_issues"]}}`)
+		ssetest.Want(t, "found", c.said(3), `{"unknown":["tracker__list_issues"],"next":"Nothing is found. Try other words: a verb, such as list or create, and what it is about."}`)
+		c.request(4, "tools/call", `{"name":"call_tool","arguments":{"name":"tracker__list_issues"}}`)
+		ssetest.Want(t, "called", strings.Join(c.take(), "\n"), `{"id":4,"error":{"code":-32602,"message":"unknown tool \"tracker__list_issues\": look for tools with find_tools"}}`)
 	})
 }
 
