@@ -52,7 +52,7 @@ small /small/mcp view 2m0s per-connection -1 [X-User] true
 "" "" search
 "memory" [] [] "" [] [] map[] map[] true true true`)
 	_, options := c.Views[1].Composed(func(server string) jsonrpc.Dialer { return nil })
-	ssetest.Want(t, "options", fmt.Sprint(options), "{small   true <nil>}")
+	ssetest.Want(t, "options", fmt.Sprint(options), "{small    true <nil>}")
 	members, _ := c.Views[0].Composed(func(server string) jsonrpc.Dialer { return nil })
 	ssetest.Want(t, "members", members[1].Name, "brave")
 }
