@@ -186,7 +186,7 @@ func (s *Session) readLists(result *Result, client remember.Client) (*remember.A
 			}
 			answers.Pages[method] = pages
 			if kind == "tools" && !s.source.Options().Forwards {
-				s.noteTools(s.source.tools.Learn(inOrder))
+				s.noteTools(s.source.tools.NoteList(inOrder))
 			}
 		}
 	}

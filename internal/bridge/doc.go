@@ -6,7 +6,8 @@
 //	bridge.go        the client's messages: answered here, or given to the life
 //	events.go        what happens to the sessions, and which event it is
 //	messages.go      what becomes of a message
-//	life.go          the moves: what follows from an event is the table in internal/life; when a session is idle
+//	life.go          the moves: what follows from an event is the table in internal/bridge/internal/life; when a
+//	                 session is idle
 //	 ├─ actions.go      what a move does with the server, its sessions and failures
 //	 ├─ told.go         what the client is told without a session, and the correction when a session says otherwise
 //	 ├─ recall.go       which event the answer of memory is

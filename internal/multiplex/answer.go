@@ -35,16 +35,16 @@ func (s *Session) takeOut(find func(t *table) *entry) *entry {
 }
 
 // receiveResponse passes a response to the request that it answers. related is the id of
-// the request that it came with, empty if unknown.
+// the related request, empty if unknown.
 func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
 	detailed := m
 	if plain, full, ok := details.Split(m.Raw()); ok {
 		m, _ = jsonrpc.Parse(plain) // both are errors of this gateway
 		detailed, _ = jsonrpc.Parse(full)
 	}
-	f := s.match(m, related)
+	f := s.matchAndSend(m, related)
 	s.opts.Metrics.ResponseMatched(f.by)
-	if f.learned {
+	if f.becameSerial {
 		s.opts.Metrics.ServerSerialized()
 		s.opts.Limited.Warn("server does not name its answers: it gets one request at a time", "id",
 			clip.Short(string(m.ID)))
@@ -77,7 +77,7 @@ func (s *Session) receiveResponse(m *jsonrpc.Message, related jsonrpc.ID) {
 }
 
 // resolve answers the request that a response was matched to.
-func (s *Session) resolve(f matched, m *jsonrpc.Message) {
+func (s *Session) resolve(f matchResult, m *jsonrpc.Message) {
 	if r := f.e.request; r != nil {
 		s.served.Store(true)
 		if f.by == metrics.MatchedID && s.opts.OnNamed != nil {
@@ -91,13 +91,13 @@ func (s *Session) resolve(f matched, m *jsonrpc.Message) {
 				clip.Short(string(r.ID)), "matchedBy", f.by)
 		}
 	}
-	s.learnFromResponse(f.e, m)
+	s.noteResponse(f.e, m)
 	f.e.answer(s.forAsker(f.e, m), errorType(m))
 }
 
-// match is the locked step of receiveResponse. It sends what may go when the request that
-// the response answers is out of the table.
-func (s *Session) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
+// matchAndSend finds the request that a response answers, with the lock held. Then it sends the requests that may go
+// now that this one is out of the table.
+func (s *Session) matchAndSend(m *jsonrpc.Message, related jsonrpc.ID) matchResult {
 	s.mu.Lock()
 	t := &s.table
 	t.lastMessage = time.Now()
@@ -134,11 +134,11 @@ func errorType(m *jsonrpc.Message) string {
 func (s *Session) receiveInvalid(data []byte, err error) {
 	if id, whole, ok := wire.AnsweredID(data); ok {
 		e := s.takeOut(func(t *table) *entry {
-			e, names := t.find(id)
-			if names != namesRequest || !whole && t.begins(e.id) {
+			e, target := t.find(id)
+			if target != namesOut || !whole && t.begins(e.id) {
 				return nil
 			}
-			t.manner = t.manner.after(nameFormOf(id, false), t.certainty.isSerial())
+			t.manner = t.manner.after(idFormOf(id, false), t.certainty.isSerial())
 			t.answeredUpTo(e)
 			return e
 		})
@@ -223,7 +223,7 @@ func (s *Session) removeExpired(e *entry) (expired, silent bool) {
 		// fail because a person fills it in slowly.
 		return false, false
 	}
-	t.abandon(e)
+	t.giveUp(e)
 	silent = isAwaited && t.lastMessage.Before(e.sentAt) &&
 		len(s.calls.open) == 0 && t.blocked == 0 && t.pingedAt.IsZero() && !t.certainty.isSerial()
 	if silent {

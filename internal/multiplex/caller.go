@@ -21,7 +21,7 @@ type Client interface {
 	// must not wait.
 	Lost(r *connstate.Request, loss Loss, e *jsonrpc.Error)
 	// Deliver passes a notification or a request of the server. related is the client's
-	// request that the message came with or is about, empty if that is unknown.
+	// request to which the message is related, or that it is about; empty if that is unknown.
 	Deliver(method string, related jsonrpc.ID, message []byte)
 	// Progress is Deliver for progress of a client's request, which must not reach the client
 	// after the answer.
@@ -108,9 +108,9 @@ func (s *Session) detach(c *Caller) (left []*entry, isSerial bool) {
 	isSerial = t.certainty.isSerial()
 	for _, e := range oldestFirst(own) {
 		if isSerial && e.sent() {
-			t.release(e)
+			t.leaveToNobody(e)
 		} else {
-			t.abandon(e)
+			t.giveUp(e)
 		}
 		left = append(left, e)
 	}

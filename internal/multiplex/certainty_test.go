@@ -19,16 +19,20 @@ func sequences(of int) iter.Seq[[3]int] {
 // Whatever happens, in whatever order, it is not forgotten that the server has given an answer without a name, nor that
 // a request was given up. One that has both is ambiguous.
 func TestCertaintyForgetsNoDoubt(t *testing.T) {
+sequences:
 	for sequence := range sequences(doubts) {
-		m, isSerial, hasGivenUp := matching{}, false, false
+		m, isSerial, hasGivenUp := matchState{}, false, false
 		for _, d := range sequence {
+			if afterDoubts[m.certainty][d] == impossible {
+				continue sequences
+			}
 			m.noteDoubt(doubt(d))
 			isSerial = isSerial || doubt(d) == answerUnnamed || doubt(d) == answerOfOne
 			hasGivenUp = hasGivenUp || doubt(d) == requestGivenUp
 		}
 		c := m.certainty
 		if c.isSerial() != isSerial || c.hasGivenUp() != hasGivenUp || (c == ambiguous) != (isSerial && hasGivenUp) {
-			t.Errorf("after %v: %d", sequence, c)
+			t.Errorf("after %v: %v", sequence, c)
 		}
 	}
 }
@@ -49,12 +53,12 @@ func TestOneAnswerFewerIsExpected(t *testing.T) {
 		{[]doubt{answerUnnamed}, oneAtATime},
 		{[]doubt{requestGivenUp}, someGivenUp},
 	} {
-		m := matching{}
+		m := matchState{}
 		for _, d := range row.doubts {
 			m.noteDoubt(d)
 		}
 		if m.certainty != row.want {
-			t.Errorf("after %v: %d, want %d", row.doubts, m.certainty, row.want)
+			t.Errorf("after %v: %v, want %v", row.doubts, m.certainty, row.want)
 		}
 	}
 }

@@ -13,7 +13,7 @@
 //	send.go     the way of a request to the server
 //	table.go    the requests that the server has, and the queue of those that wait
 //	session.go  the reader loop, and the end of a session
-//	match.go    which request a response answers
+//	match.go    which request a response answers; words.go has the names of its values
 //	answer.go   the way of an answer back, and other ends of a request
 //	server.go   what the server sends of its own: requests, notifications, progress
 //	shared.go   what several clients of one session have set
@@ -44,8 +44,8 @@
 //     an error that says so.
 //
 // A session with [Options.Shared] has several clients that must not learn of each
-// other. It attributes a notification of the server by the request that it came with, or
-// by its progress token, task or subscription; a list that has changed concerns all
+// other. It attributes a notification of the server by its related request (the one in
+// whose HTTP response it came), or by its progress token, task or subscription; a list that has changed concerns all
 // clients. It drops and counts others; it never guesses. It refuses requests of the
 // server, merges log levels and subscriptions (package sharing), and keeps from the
 // server what would change the session for all.

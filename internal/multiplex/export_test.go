@@ -9,7 +9,7 @@ func (s *Session) Tables() map[string]int {
 	defer s.mu.Unlock()
 	t := &s.table
 	sizes := map[string]int{
-		"pending": len(t.byID), "out": t.out, "counted": t.counted, "blocked": t.blocked, "kept": t.kept,
+		"entries": len(t.byID), "out": t.out, "counted": t.counted, "blocked": t.blocked, "kept": t.kept,
 		"queue": t.queue.waiting.Len(), "queue.bytes": t.queue.bytes, "busy": len(t.queue.busy),
 		"calls": len(s.calls.open), "callers": len(s.callers),
 	}

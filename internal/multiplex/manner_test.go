@@ -5,7 +5,7 @@ import "testing"
 // TestMannerAfterAResponse is the table of how a server names its answers: how it has named them so far, how it names
 // one now, and whether it has given one without a name before.
 func TestMannerAfterAResponse(t *testing.T) {
-	forms := [...]nameForm{textName, numberName, callNumber} // the columns
+	forms := [...]idForm{textID, numberID, numberOfCall} // the columns
 	for i, row := range []struct {
 		manner               manner
 		allNamed, hasUnnamed [len(forms)]manner // what follows
@@ -27,12 +27,12 @@ func TestMannerAfterAResponse(t *testing.T) {
 			[...]manner{byNumberInCalls, byNumberInCalls, byNumberInCalls}},
 	} {
 		if int(row.manner) != i {
-			t.Errorf("row %d is that of manner %d", i, row.manner)
+			t.Errorf("row %d is that of manner %v", i, row.manner)
 		}
 		for column, form := range forms {
 			for unnamed, want := range map[bool]manner{false: row.allNamed[column], true: row.hasUnnamed[column]} {
 				if got := row.manner.after(form, unnamed); got != want {
-					t.Errorf("manner %d after form %d, unnamed %t: %d, want %d", row.manner, form, unnamed, got, want)
+					t.Errorf("%v after %v, unnamed %t: %v, want %v", row.manner, form, unnamed, got, want)
 				}
 			}
 		}

@@ -12,134 +12,174 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// A server names the request that it answers by the id. Some servers lose ids, write them
-// as strings, or answer under ids of their own. This file has the table that says which
-// request such an answer belongs to: [matching.verdict] is the table, the rest prepares
-// what it looks at and does what it says.
+// A server names the request that it answers by the id. Some servers lose ids, write them as strings, or answer under
+// ids of their own. This file decides which request such an answer belongs to:
+//
+//	Session.accepts     may the message be the server's own, by the form of its line?
+//	table.find          which request does its id name?
+//	manner.after        how does the server name its answers?
+//	matchState.judge    what becomes of the response: a table with a row for each case
+//	table.match         puts the question to that table, and does what it says
+//
+// words.go has the names of all values, for tests and logs.
 
-// naming is which request a response names.
-type naming uint8
+// target is which request a response is for, as far as the response says so itself: by its id, or by the HTTP response
+// in which it came, whose request is the related one. The examples are of a session whose requests 1 to 3 are over, and
+// whose request 4 is out.
+type target uint8
 
 const (
-	namesRequest   naming = iota // one that the server has and has not answered
-	comesWith                    // none, but it came in the HTTP response to one that the server has not answered
-	comesWithOver                // none, but it came in the HTTP response to one that is over
-	namesOver                    // one that is over
-	namesNothing                 // none: there is no id, it is null, or the server got no request that has it
-	namesOtherwise               // none: the id is a text where the server answers with numbers, or the reverse
+	// namesOut: its id is that of a request that is out: {"jsonrpc":"2.0","id":4,"result":{}}.
+	namesOut target = iota
+	// relatedOut: its id names none, and the related request is out.
+	relatedOut
+	// relatedOver: its id names none, and the related request is over.
+	relatedOver
+	// namesOver: its id is that of a request that is over: {"jsonrpc":"2.0","id":3,"result":{}}.
+	namesOver
+	// namesNothing: it has no id, or null, or an id that no request has had: {"jsonrpc":"2.0","id":99,"result":{}}.
+	namesNothing
+	// namesOtherwise: its id is a text, "id":"4", and the server answers with numbers; or the reverse.
+	namesOtherwise
 )
 
-// manner is how a server names its answers: the first one that it has named says so.
+// manner is how a server names its answers. Its first answer with an id decides.
 type manner uint8
 
 const (
-	unknownManner   manner = iota // it has named none
-	noManner                      // it has given one without a name before: what it names may be printed
-	byText                        // by a number in a text
-	byNumber                      // by a number, so far that to initialize alone, as some servers do
-	byNumberInCalls               // by a number, also those to other requests
+	// unknownManner: no answer had an id yet.
+	unknownManner manner = iota
+	// noManner: its first answer had no id, so an id that comes now is no proof: the server may print it.
+	noManner
+	// byText: by a number in a text: "id":"4".
+	byText
+	// byNumber: by a number, "id":4, but only in its answer to initialize.
+	byNumber
+	// byNumberInCalls: by a number, "id":4, also in answers to other requests.
+	byNumberInCalls
 )
 
-// nameForm is how a response names the request that it answers.
-type nameForm uint8
+// isByNumber reports whether the server names its answers by numbers.
+func (m manner) isByNumber() bool { return m == byNumber || m == byNumberInCalls }
+
+// idForm is the form of the id that names a request.
+type idForm uint8
 
 const (
-	textName   nameForm = iota // by a number in a text
-	numberName                 // by a number: initialize, or any request if the response is not valid
-	callNumber                 // by a number: another request than initialize
+	textID       idForm = iota // a number in a text: "id":"4"
+	numberID                   // a number, in the answer to initialize, or in a response that is not valid
+	numberOfCall               // a number, in a valid answer to another request
 )
 
-// certainty is how certain it is which request an answer without a name is for.
+// certainty is how certain it is which request an unnamed answer is for.
 type certainty uint8
 
 const (
-	// certain: each answer so far was named, came in the HTTP response to its request, or said that the server could
-	// not read the only request that it had; and no request that the server has was given up.
+	// certain: no request that is out was given up. Every answer so far had an id, or came in the HTTP response to its
+	// request, or was a read error (-32700, -32600) while one request was out.
 	certain certainty = iota
-	// someGivenUp: a request that the server has was given up, or it has answered one of several and nobody
-	// knows which. Its answer may come late.
+	// someGivenUp: a request that is out was given up, or there was a read error while several were out. An answer that
+	// nobody waits for may still come.
 	someGivenUp
-	// oneAtATime: the server has given an answer without naming it, and gets one request at a time since.
+	// oneAtATime: the server has given an unnamed answer. Since then it gets one request at a time.
 	oneAtATime
-	// oneSpare: as oneAtATime, and one answer fewer is to come than there are requests out. The server has answered
-	// one of several without naming it. The gateway cannot tell which, so it has abandoned them all.
+	// oneSpare: n requests are out and n-1 answers will come: one of the n was answered, and its answer did not say
+	// which. All of them have failed, and their entries are nobody's. Otherwise as oneAtATime.
 	oneSpare
-	// ambiguous: as someGivenUp and as oneAtATime. A late answer could be taken for that to another request.
-	// The session ends at once, or, if an error without an id has made it so, with the next request that is
-	// given up or the next answer without a name.
+	// ambiguous: the server has given an unnamed answer, and a request that is out was given up. The answer to that
+	// could be taken for the answer to another request, so the session ends: at once if it became ambiguous by an
+	// answer without an id or by a request that was given up, and with the next of these if by a read error.
 	ambiguous
+
+	// impossible stands in afterDoubts where a doubt cannot come.
+	impossible
 )
 
-// isSerial reports whether the server has given an answer without naming it, and gets one request at a time
-// since.
-func (c certainty) isSerial() bool { return c >= oneAtATime }
+// isSerial reports whether the server has given an unnamed answer, and gets one request at a time since.
+func (c certainty) isSerial() bool { return c == oneAtATime || c == oneSpare || c == ambiguous }
 
 // hasGivenUp reports whether the server may still answer a request that was given up.
 func (c certainty) hasGivenUp() bool { return c == someGivenUp || c == ambiguous }
 
-// doubt is what changes how certain it is which request an answer is for.
+// doubt is an event that changes the certainty.
 type doubt uint8
 
 const (
-	answerUnnamed  doubt  = iota // the server has given an answer without naming it
-	answerOfOne                  // the same, to one of several requests, all of which are abandoned for that
-	requestGivenUp               // a request that the server has was given up
-	spareGone                    // the server has answered as many of the abandoned requests as there were
+	answerUnnamed  doubt  = iota // the server has given an unnamed answer
+	answerOfOne                  // the same, to one of several requests of several clients: all of these have failed
+	requestGivenUp               // a request that is out was given up
+	spareGone                    // the spare entry was removed: the server has given all answers that will come
 	doubts         = iota        // how many there are
 )
 
-// afterDoubts says how certain it is after a doubt. In someGivenUp there is no answerOfOne: the session ends at
-// that answer. Nor is there one once the server gets one request at a time. spareGone ends oneSpare alone.
+// afterDoubts is the certainty after each doubt. answerOfOne comes with the verdict failAll, which only a session has
+// that is certain. spareGone comes from removeSpare, which only acts in oneSpare.
 var afterDoubts = [...][doubts]certainty{
-	certain: {answerUnnamed: oneAtATime, answerOfOne: oneSpare, requestGivenUp: someGivenUp, spareGone: certain},
-	someGivenUp: {
-		answerUnnamed: ambiguous, answerOfOne: ambiguous, requestGivenUp: someGivenUp, spareGone: someGivenUp,
+	certain: {
+		answerUnnamed: oneAtATime, answerOfOne: oneSpare, requestGivenUp: someGivenUp, spareGone: impossible,
 	},
-	oneAtATime: {answerUnnamed: oneAtATime, answerOfOne: oneAtATime, requestGivenUp: ambiguous, spareGone: oneAtATime},
-	oneSpare:   {answerUnnamed: oneSpare, answerOfOne: oneSpare, requestGivenUp: ambiguous, spareGone: oneAtATime},
-	ambiguous:  {answerUnnamed: ambiguous, answerOfOne: ambiguous, requestGivenUp: ambiguous, spareGone: ambiguous},
+	someGivenUp: {
+		answerUnnamed: ambiguous, answerOfOne: impossible, requestGivenUp: someGivenUp, spareGone: impossible,
+	},
+	oneAtATime: {
+		answerUnnamed: oneAtATime, answerOfOne: impossible, requestGivenUp: ambiguous, spareGone: impossible,
+	},
+	oneSpare: {
+		answerUnnamed: oneSpare, answerOfOne: impossible, requestGivenUp: ambiguous, spareGone: oneAtATime,
+	},
+	ambiguous: {
+		answerUnnamed: ambiguous, answerOfOne: impossible, requestGivenUp: ambiguous, spareGone: impossible,
+	},
 }
 
-// noteDoubt notes what has happened.
-func (m *matching) noteDoubt(d doubt) { m.certainty = afterDoubts[m.certainty][d] }
+// noteDoubt sets the certainty to that after a doubt. After an impossible one nothing is certain.
+func (m *matchState) noteDoubt(d doubt) {
+	m.certainty = afterDoubts[m.certainty][d]
+	if m.certainty == impossible {
+		m.certainty = ambiguous
+	}
+}
 
-// content is what a response says.
+// content is what a response has beside its id.
 type content uint8
 
 const (
-	aResult content = iota
-	anEmptyResult
-	anError
-	anUnreadError // JSON-RPC has it without an id: the server could not read a message
+	aResult       content = iota // "result":{"content":[]}
+	anEmptyResult                // "result":{} or "result":null
+	anError                      // "error":{"code":-32601,"message":"…"}
+	anUnreadError                // code -32700 or -32600: the server could not read a message, so it knows no id
 )
 
-// response is what the table looks at in a response.
+// response is what judge looks at in a response.
 type response struct {
-	names   naming
+	target  target
 	content content
-	// isDueEmpty says that MCP has an empty result for the oldest request that the server has. The table looks at it
-	// only if the response names nothing.
+	// isDueEmpty says that MCP has an empty result for the oldest request that is out. judge looks at it only if the
+	// response names nothing.
 	isDueEmpty bool
 }
 
-// matching is what a session knows of its server when a response comes, as far as the
-// table looks at it.
-type matching struct {
+// matchState is what judge looks at in a session: what it knows of its server when a response comes.
+type matchState struct {
 	isShared  bool // the session has several clients
 	manner    manner
 	certainty certainty
-	// notices counts the notifications that the server may still answer: those that it got
-	// after the last request that it has answered.
+	// notices counts the notifications that the server may still answer: those that it got after the last request that
+	// it has answered.
 	notices int
 	// out counts the requests that the server has and has not answered.
 	out int
 }
 
+// isLate reports whether a response is late, or comes twice, by its id alone: that is the id of a request that is over.
+// It says so only once the server has named an answer. Until then the id may be one of the server's own.
+func (m matchState) isLate(t target) bool { return t == namesOver && m.manner != unknownManner }
+
 // verdict is what becomes of a response.
 type verdict uint8
 
 const (
-	toNamed     verdict = iota // it answers the request that it names, or with which it came
+	toNamed     verdict = iota // it answers the request that it names, or else the related one
 	toOldest                   // it answers the oldest request; the server does not name its answers
 	toOnly                     // it answers the only request
 	failAll                    // it answers one of several clients' requests, nobody knows whose: all fail
@@ -151,18 +191,18 @@ const (
 	dropForeign                // others may have written it: the server names its answers in another way
 )
 
-// verdict decides, in the first case that fits, what becomes of a response. docs/reference/errors.md has a row for each
+// judge decides, in the first case that fits, what becomes of a response. docs/reference/errors.md has a row for each
 // case, in the same order; TestVerdictsAreTheTableOfThePage compares them. The founding rules under "Matching" and
 // "Nothing crosses" in e2e/acceptance/README.md hold for every change: no case may break one of them.
-func (m matching) verdict(r response) verdict {
+func (m matchState) judge(r response) verdict {
 	isError := r.content == anError || r.content == anUnreadError
 	isEmpty := r.content == anEmptyResult
 	switch {
-	case r.names == namesRequest || r.names == comesWith:
+	case r.target == namesOut || r.target == relatedOut:
 		return toNamed
-	case r.names == namesOtherwise:
+	case r.target == namesOtherwise:
 		return dropForeign
-	case r.names == namesOver && m.manner != unknownManner, r.names == comesWithOver:
+	case m.isLate(r.target), r.target == relatedOver:
 		return dropLate
 	case m.notices > 0 && (isError || isEmpty && !r.isDueEmpty):
 		return dropNotice
@@ -184,20 +224,21 @@ func (m matching) verdict(r response) verdict {
 	return toOldest
 }
 
-// takes reports whether a message may be the server's own, by the form in which it came. Servers print what
+// accepts reports whether a message may be the server's own, by the form of the line that has it. Servers print what
 // others wrote, such as the words of another client:
 //
-//	form        | own session                               | shared session
-//	------------|-------------------------------------------|-------------------------
-//	Plain       | everything                                | everything
-//	InList      | everything with 2025-03-26, which has batches; else nothing
-//	AfterPrompt | a response to a request that is out       | nothing
-//	Broken      | a response to a request that is out       | nothing
-//	AfterWords  | nothing                                   | nothing
-//	all         | the response to initialize: no text of another client has reached the server before
+//	form        | an example                | own session                         | shared session
+//	------------|---------------------------|-------------------------------------|---------------
+//	Plain       | {"jsonrpc":"2.0",…}       | everything                          | everything
+//	InList      | [{"jsonrpc":"2.0",…}]     | with 2025-03-26, which has batches, everything; else nothing
+//	AfterPrompt | > {"jsonrpc":"2.0",…}     | a response to a request that is out | nothing
+//	Broken      | {'jsonrpc':'2.0',…}       | a response to a request that is out | nothing
+//	AfterWords  | got: {"jsonrpc":"2.0",…}  | nothing                             | nothing
 //
-// m and err are what Parse returned.
-func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
+// Every form may have the response to initialize: no text of another client has reached the server before it.
+//
+// m and err are the results of jsonrpc.Parse.
+func (s *Session) accepts(a arrival, m *jsonrpc.Message, err error) bool {
 	if a.form == wire.Plain {
 		return true
 	}
@@ -213,8 +254,8 @@ func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
 	case m.Kind == jsonrpc.Response:
 		id = m.ID
 	}
-	e, names := t.find(id)
-	if names != namesRequest {
+	e, target := t.find(id)
+	if target != namesOut {
 		return false
 	}
 	mayBeOwn := a.form == wire.AfterPrompt || a.form == wire.Broken
@@ -224,46 +265,46 @@ func (s *Session) takes(a arrival, m *jsonrpc.Message, err error) bool {
 // batchVersion is the one version of MCP that has batches.
 const batchVersion = "2025-03-26"
 
-// matched is what a session does with a response.
-type matched struct {
+// matchResult is what a session does with a response.
+type matchResult struct {
 	verdict verdict
 	e       *entry   // the request that it answers, which is no longer in the table; nil: none
 	failed  []*entry // the requests to fail, because it may answer any of them
 	by      string   // one of the metrics.Matched constants
-	learned bool     // it is the first that the server has not named
+	// becameSerial says that it is the first unnamed answer: from now on the server gets one request at a time.
+	becameSerial bool
 }
 
-// match decides what becomes of a response, and changes the table accordingly. related is
-// the id of the request that it came with, empty if unknown.
-func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
-	e, names := t.find(m.ID)
-	r := response{names: names, content: contentOf(m)}
+// match decides what becomes of a response, and changes the table accordingly. related is the id of the related
+// request, empty if unknown.
+func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matchResult {
+	e, target := t.find(m.ID)
+	r := response{target: target, content: contentOf(m)}
 	if n, _ := requestNumber(m.ID); n == firstID && e == nil && answersInitialize(m) {
-		r.names = namesOver
+		r.target = namesOver
 	}
 	by := metrics.MatchedFIFO
-	isLate := r.names == namesOver && t.manner != unknownManner
-	var with *entry // the request with which it came, if it names none itself
-	if r.names != namesRequest {
-		with = t.related(related)
+	var relatedEntry *entry // matters only if the response names no request that is out
+	if r.target != namesOut {
+		relatedEntry = t.related(related)
 	}
 	switch {
-	case r.names == namesRequest:
+	case r.target == namesOut:
 		by = metrics.MatchedID
-		name := nameFormOf(m.ID, e.method != mcp.MethodInitialize)
-		if name == textName {
+		form := idFormOf(m.ID, e.method != mcp.MethodInitialize)
+		if form == textID {
 			by = metrics.MatchedString
 		}
-		t.manner = t.manner.after(name, t.certainty.isSerial())
-	case with != nil && with.sent() && !isLate:
-		e, r.names = with, comesWith
+		t.manner = t.manner.after(form, t.certainty.isSerial())
+	case relatedEntry != nil && relatedEntry.sent() && !t.isLate(r.target):
+		e, r.target = relatedEntry, relatedOut
 	case t.isOver(related):
-		r.names = comesWithOver
+		r.target = relatedOver
 	default:
 		e = t.oldestOut()
 		r.isDueEmpty = e != nil && e.wantsEmpty()
 	}
-	f := matched{verdict: t.verdict(r), by: metrics.MatchedOrphan}
+	f := matchResult{verdict: t.judge(r), by: metrics.MatchedOrphan}
 	wasSerial := t.certainty.isSerial()
 	switch f.verdict {
 	case toNamed, toOnly:
@@ -272,7 +313,7 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		f.e, f.by = e, by
 		t.noteDoubt(answerUnnamed)
 	case failAll:
-		f.failed = t.releaseAll()
+		f.failed = t.leaveAllToNobody()
 		t.noteDoubt(answerOfOne)
 	case endSession:
 		t.noteDoubt(answerUnnamed)
@@ -281,7 +322,7 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 	case dropUnclear:
 		t.noteDoubt(requestGivenUp) // one of them was answered, and will wait for its timeout
 	}
-	f.learned = !wasSerial && t.certainty.isSerial()
+	f.becameSerial = !wasSerial && t.certainty.isSerial()
 	if f.e == nil {
 		return f
 	}
@@ -290,23 +331,23 @@ func (t *table) match(m *jsonrpc.Message, related jsonrpc.ID) matched {
 		version, _ := rawjson.MemberText(m.Result(), "protocolVersion")
 		t.batches = version == batchVersion
 	}
-	if r.content != anEmptyResult || f.verdict == toNamed { // an empty one may be that of a notification just as well
+	if r.content != anEmptyResult || f.verdict == toNamed { // an unnamed empty result may answer a notification
 		t.answeredUpTo(f.e)
 	}
 	return f
 }
 
-// after returns the manner of a server once it has named an answer. unnamed says that it has given one without a name
-// before: it may have printed that answer, or the one that comes now.
-func (m manner) after(name nameForm, unnamed bool) manner {
+// after returns the manner of a server once it has named an answer by an id of this form. hasUnnamed says that it has
+// given an unnamed answer before: then it may have printed either of the two.
+func (m manner) after(form idForm, hasUnnamed bool) manner {
 	switch {
-	case m == unknownManner && unnamed:
+	case m == unknownManner && hasUnnamed:
 		return noManner
-	case m == unknownManner && name == textName:
+	case m == unknownManner && form == textID:
 		return byText
-	case m == unknownManner && name == numberName:
+	case m == unknownManner && form == numberID:
 		return byNumber
-	case m == unknownManner, m == byNumber && name == callNumber && !unnamed:
+	case m == unknownManner, m == byNumber && form == numberOfCall && !hasUnnamed:
 		return byNumberInCalls
 	}
 	return m
@@ -317,18 +358,19 @@ const firstID = 1
 
 // find returns the request in the table that has an id, nil if there is none, and says what the id names.
 //
-// A server that names its answers by numbers names nothing by a text, and one that names them by texts names nothing by
-// a number. Such a response may be printed: the parameters of a URL and the fields of a form are texts. Once the first
-// request is over, its id names nothing, unless the response is one to initialize: some servers answer every request
-// under the id 1.
-func (t *table) find(id jsonrpc.ID) (e *entry, names naming) {
+// Once a server has answered with number ids, a text id is not its answer, and the reverse. It may be printed: the
+// parameters of a URL and the fields of a form are texts.
+//
+// Once the first request is over, its id names nothing, because some servers answer every request under the id 1.
+// match makes an exception for a response to initialize.
+func (t *table) find(id jsonrpc.ID) (*entry, target) {
 	n, isText := requestNumber(id)
-	e = t.byID[n]
+	e := t.byID[n]
 	switch {
-	case isText && t.manner >= byNumber, !isText && n > 0 && t.manner == byText:
+	case isText && t.manner.isByNumber(), !isText && n > 0 && t.manner == byText:
 		return nil, namesOtherwise
 	case e != nil && e.sent():
-		return e, namesRequest
+		return e, namesOut
 	case e == nil && n > firstID && n <= t.lastID:
 		return nil, namesOver
 	}
@@ -341,9 +383,8 @@ func (t *table) isOver(id jsonrpc.ID) bool {
 	return n > 0 && n <= t.lastID && t.byID[n] == nil
 }
 
-// requestNumber returns the number that the id of a response stands for, 0 if it stands
-// for none: it may be the number itself, the same with a fraction of zeros, or its decimal
-// in a string.
+// requestNumber returns the number of the request that an id of a response names: 5 for each of 5, 5.0 and "5", and 0
+// for an id that names none, such as null or "a". isText says that the id is a text, whatever is in it.
 func requestNumber(id jsonrpc.ID) (n int64, isText bool) {
 	if n, ok := rawjson.Integer([]byte(id)); ok {
 		return n, false
@@ -358,17 +399,17 @@ func requestNumber(id jsonrpc.ID) (n int64, isText bool) {
 	return n, false
 }
 
-// nameFormOf returns how a response names its request by its id. isCall says that the response is valid, and the
-// request is not initialize.
-func nameFormOf(id jsonrpc.ID, isCall bool) nameForm {
+// idFormOf returns the form of an id that names a request. isCall says that the response is valid, and the request is
+// not initialize.
+func idFormOf(id jsonrpc.ID, isCall bool) idForm {
 	_, isText := requestNumber(id)
 	switch {
 	case isText:
-		return textName
+		return textID
 	case isCall:
-		return callNumber
+		return numberOfCall
 	}
-	return numberName
+	return numberID
 }
 
 // answersInitialize reports whether a response is the result of initialize.
@@ -377,8 +418,7 @@ func answersInitialize(m *jsonrpc.Message) bool {
 	return ok
 }
 
-// contentOf returns the kind of what a response has, by which an answer without an id is told apart: {} is an empty
-// result, code -32700 or -32600 an error about a message that the server could not read.
+// contentOf returns the content of a response.
 func contentOf(m *jsonrpc.Message) content {
 	if fault := m.Error(); fault != nil {
 		code, _ := rawjson.Member(fault, "code")
@@ -410,16 +450,15 @@ func (t *table) noteNotice() {
 	t.noticedAt = t.sends
 }
 
-// answeredUpTo notes that the server has answered a request: it answers no notification
-// any more that it got before.
+// answeredUpTo notes that the server has answered a request. From then on it answers no notification that it got
+// before the request.
 func (t *table) answeredUpTo(e *entry) {
 	if e.order > t.noticedAt {
 		t.notices = 0
 	}
 }
 
-// oldestOut returns the oldest request that the server has and has not answered, nil if
-// there is none.
+// oldestOut returns the oldest request that is out, nil if there is none.
 func (t *table) oldestOut() (oldest *entry) {
 	for _, e := range t.byID {
 		if e.sent() && (oldest == nil || e.id < oldest.id) {
@@ -429,7 +468,7 @@ func (t *table) oldestOut() (oldest *entry) {
 	return oldest
 }
 
-// onlyOut returns the one request that the server has; nil if there are others.
+// onlyOut returns the one request that is out; nil if there are several.
 func (t *table) onlyOut() *entry {
 	if t.out != 1 {
 		return nil
@@ -437,9 +476,9 @@ func (t *table) onlyOut() *entry {
 	return t.oldestOut()
 }
 
-// release takes a request that the server has from its caller, who can then answer or repeat it. An entry of nobody
-// stays in its place until the server has answered: so the answer is not taken for that to another request.
-func (t *table) release(e *entry) {
+// leaveToNobody removes a request that is out from its caller, who can then answer or repeat it. In its place stays an
+// entry that is nobody's, until the server has answered. So that answer is not taken for the answer to another request.
+func (t *table) leaveToNobody(e *entry) {
 	if !t.remove(e) {
 		return
 	}
@@ -452,22 +491,22 @@ func (t *table) release(e *entry) {
 		timeout = time.Until(e.due)
 	}
 	t.setTimeout(nobodys, timeout)
-	t.takeBack(e)
+	t.undoSubscription(e)
 }
 
-// releaseAll releases every request that the server has, one of which it has just answered.
-func (t *table) releaseAll() (released []*entry) {
+// leaveAllToNobody does so with every request that is out, one of which the server has just answered. It returns them.
+func (t *table) leaveAllToNobody() (left []*entry) {
 	for _, e := range oldestFirst(t.byID) {
 		if e.sent() {
-			t.release(e)
-			released = append(released, e)
+			t.leaveToNobody(e)
+			left = append(left, e)
 		}
 	}
-	return released
+	return left
 }
 
-// removeSpare removes the last of the requests that releaseAll has released: the server has
-// answered as many as there were.
+// removeSpare removes the spare entry: the last one of leaveAllToNobody, once the server has answered as many of those
+// requests as it will.
 func (t *table) removeSpare() {
 	if e := t.onlyOut(); t.certainty == oneSpare && e != nil {
 		t.noteDoubt(spareGone)

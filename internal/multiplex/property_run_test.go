@@ -89,7 +89,7 @@ func (x *run) finish() {
 		x.leave(0)
 	}
 	synctest.Wait()
-	x.empty("at once when all have left", "tasks.byID", "pending", "out", "counted", "queue", "queue.bytes", "busy")
+	x.empty("at once when all have left", "tasks.byID", "entries", "out", "counted", "queue", "queue.bytes", "busy")
 	time.Sleep(time.Minute) // what was asked for those who have left
 	synctest.Wait()
 	x.empty("after all have left", "tasks.byID")

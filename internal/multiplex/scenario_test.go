@@ -45,7 +45,7 @@ type scenario struct {
 	name    string
 	opts    multiplex.Options
 	clients int // 0: one
-	// attributed: the Conn knows which request a message came with.
+	// attributed: the Conn knows the related request of a message.
 	attributed bool
 	// formed: the Conn knows in which form a message came.
 	formed bool

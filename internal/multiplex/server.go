@@ -37,8 +37,8 @@ func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 }
 
 // recipients is the locked step of serverNotification. It returns the clients that a
-// notification is for, and the request of the only one that it came with, if that is
-// known. If there are none and that must be reported, it says why.
+// notification is for, and the related request if it is one of the only client. If there are
+// none and that must be reported, it says why.
 func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []*Caller, asked jsonrpc.ID, why string) {
 	var id, status string
 	isTask := m.Method == mcp.MethodTaskStatus || m.Method == mcp.MethodTaskChanged
@@ -68,7 +68,7 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []
 	return callers, asked, why
 }
 
-// related returns the request that has the id on the wire, nil if there is none.
+// related returns the related request of a message by its id on the wire, nil if there is none.
 func (t *table) related(id jsonrpc.ID) *entry {
 	n, _ := requestNumber(id)
 	return t.byID[n]
@@ -123,8 +123,8 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 }
 
 // audienceLocked returns the clients of a shared session that may see an unaddressed
-// message, which may hold data of one of them: the client whose request it came with,
-// which some transports know, the one whose task it names, or all clients if they have
+// message, which may hold data of one of them: the client of the related request, which some
+// transports know, the one whose task it names, or all clients if they have
 // always had the same principal.
 func (s *Session) audienceLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Caller {
 	if e := s.table.related(related); e != nil && e.caller != nil {
@@ -222,7 +222,7 @@ type serverCall struct {
 	id     jsonrpc.ID // the server's
 	ours   jsonrpc.ID
 	caller *Caller
-	// related is the client's request that this one came with; empty if unknown.
+	// related is the related request of the client; empty if unknown.
 	related jsonrpc.ID
 	token   json.RawMessage // the server's progress token; nil: none
 	limit   time.Duration   // how long the client may take
@@ -288,8 +288,7 @@ func (t *table) isCancelled(related jsonrpc.ID) bool {
 	return some
 }
 
-// callClient passes a request of the server, which came with the request related of the
-// client, to the client.
+// callClient passes a request of the server to the client. related is the related request of the client.
 func (s *Session) callClient(c *Caller, related jsonrpc.ID, m *jsonrpc.Message) {
 	call := &serverCall{id: m.ID, caller: c, related: related, limit: s.calls.limit}
 	call.token = bytes.Clone(m.Token.Value)                           // so as not to keep the whole message

@@ -104,7 +104,7 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 		s.opts.MaxRequestTimeout = max(s.opts.MaxRequestTimeout, s.opts.RequestTimeout)
 	}
 	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry),
-		matching: matching{isShared: s.opts.Shared}}
+		matchState: matchState{isShared: s.opts.Shared}}
 	switch c := conn.(type) {
 	case jsonrpc.Relay:
 		s.local = c
@@ -299,7 +299,7 @@ func (s *Session) call(ctx context.Context, e *entry, params json.RawMessage) (_
 		return o.response, o.err
 	case <-ctx.Done():
 	}
-	s.withLock(func(t *table) { t.abandon(e) })
+	s.withLock(func(t *table) { t.giveUp(e) })
 	s.closeAmbiguous()
 	s.sendNext()
 	return nil, ctx.Err()
@@ -311,11 +311,11 @@ func (s *Session) Notify(method string, params json.RawMessage) error {
 	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }
 
-// arrival is a message that the Conn received.
+// arrival is a message that the Conn received, with all that the Conn knows of it.
 type arrival struct {
 	data    []byte
-	related jsonrpc.ID // the request that it came with, empty if unknown
-	form    wire.Form
+	related jsonrpc.ID // the related request; empty if unknown
+	form    wire.Form  // how its line has it
 }
 
 // readLoop is the reader loop.
@@ -337,7 +337,7 @@ func (s *Session) receive(a arrival, err error) bool {
 			m, err = jsonrpc.Parse(mended)
 		}
 	}
-	if !s.takes(a, m, err) {
+	if !s.accepts(a, m, err) {
 		s.opts.Metrics.Dropped(metrics.DroppedInvalidMessage)
 		s.opts.Limited.Warn(
 			"server sent a message beside other text: it is not taken, because others may have written it")

@@ -117,13 +117,13 @@ func (s *Session) listsTasks(e *entry) bool {
 	return s.opts.Shared && e.caller != nil && e.method == mcp.MethodListTasks
 }
 
-// learnFromResponse records what a response says that matters later.
-func (s *Session) learnFromResponse(e *entry, m *jsonrpc.Message) {
+// noteResponse notes what a response says that matters later.
+func (s *Session) noteResponse(e *entry, m *jsonrpc.Message) {
 	result := m.Result()
 	switch {
 	case e.caller == nil || result == nil || s.listsTasks(e):
 	case e.method == mcp.MethodListTools:
-		if list := s.opts.Tools.learnPage(!e.more, result); list != nil && s.opts.OnTools != nil {
+		if list := s.opts.Tools.notePage(!e.more, result); list != nil && s.opts.OnTools != nil {
 			s.opts.OnTools(list)
 		}
 	case e.task != "":
@@ -133,13 +133,13 @@ func (s *Session) learnFromResponse(e *entry, m *jsonrpc.Message) {
 		}
 		s.withLock(func(t *table) { t.shared.tasks.SetStatus(e.task, status) })
 	default:
-		s.learnTask(e, result)
+		s.noteTask(e, result)
 	}
 }
 
-// learnTask records the task that the server made of a request, as its response
+// noteTask notes the task that the server made of a request, as its response
 // says.
-func (s *Session) learnTask(e *entry, result json.RawMessage) {
+func (s *Session) noteTask(e *entry, result json.RawMessage) {
 	if !s.opts.Shared && e.token == nil || !bytes.Contains(result, []byte(`"taskId"`)) {
 		return
 	}

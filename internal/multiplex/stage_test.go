@@ -20,7 +20,7 @@ func TestStageSaysWhoHasARequest(t *testing.T) {
 			e.move(step(s))
 		}
 		if e.sent() != isSent || e.isCanceled() != isCanceled {
-			t.Errorf("after %v: stage %d", sequence, e.stage)
+			t.Errorf("after %v: %v", sequence, e.stage)
 		}
 	}
 }

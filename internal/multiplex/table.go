@@ -183,7 +183,7 @@ type table struct {
 	tells bool
 	// batches: the version that the server has answered to initialize has batches.
 	batches bool
-	matching
+	matchState
 	sends     int64 // counts the requests that were sent
 	noticedAt int64 // sends when the last notification was sent
 
@@ -303,23 +303,21 @@ func (t *table) remove(e *entry) bool {
 	return true
 }
 
-// abandon removes a request that is given up, and reports whether it was in the table.
-// If the server has it, the server may still answer it: the caller must end the session if
-// that makes it ambiguous.
-func (t *table) abandon(e *entry) bool {
+// giveUp removes a request for whose answer nobody waits any more, and reports whether it was in the table.
+// If it is out, the server may still answer it: the caller must end the session if that makes it ambiguous.
+func (t *table) giveUp(e *entry) bool {
 	if !t.remove(e) {
 		return false
 	}
 	if e.sent() {
 		t.noteDoubt(requestGivenUp)
-		t.takeBack(e)
+		t.undoSubscription(e)
 	}
 	return true
 }
 
-// takeBack ends the subscription that the server may have accepted by a request that nobody
-// waits for any more.
-func (t *table) takeBack(e *entry) {
+// undoSubscription ends the subscription that the server may have accepted with a request that is given up.
+func (t *table) undoSubscription(e *entry) {
 	if e.key != "" && e.method == mcp.MethodSubscribe {
 		t.addUnsubscribe(e.uri)
 	}

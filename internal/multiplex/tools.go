@@ -54,15 +54,15 @@ func (t *Tools) Safe(m *jsonrpc.Message) bool {
 	return t.safe[name] && !at.Ambiguous
 }
 
-// Learn records the pages of a list of tools that the gateway has read to its end, in their order,
+// NoteList notes the pages of a list of tools that the gateway has read to its end, in their order,
 // and returns its size.
-func (t *Tools) Learn(pages []json.RawMessage) *ToolList {
+func (t *Tools) NoteList(pages []json.RawMessage) *ToolList {
 	t.mu.Lock()
 	read := &Tools{offers: t.offers} // the pages that a client is reading are counted apart
 	t.mu.Unlock()
 	var list *ToolList
 	for i, page := range pages {
-		list = read.learnPage(i == 0, page)
+		list = read.notePage(i == 0, page)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,9 +70,9 @@ func (t *Tools) Learn(pages []json.RawMessage) *ToolList {
 	return list
 }
 
-// learnPage records the tools in the result of a tools/list. A first page replaces all
+// notePage notes the tools in the result of a tools/list. A first page replaces all
 // known ones. With the last page it returns the size of the list, before that nil.
-func (t *Tools) learnPage(first bool, result json.RawMessage) *ToolList {
+func (t *Tools) notePage(first bool, result json.RawMessage) *ToolList {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first || t.safe == nil {

@@ -33,12 +33,12 @@ type fakeConn struct {
 
 type incoming struct {
 	data    []byte
-	related jsonrpc.ID // the request that it came with, for an attributedConn
+	related jsonrpc.ID // the related request, for an attributedConn
 	form    wire.Form  // for a formedConn
 	err     error
 }
 
-// attributedConn is a fakeConn that tells which request its messages came with.
+// attributedConn is a fakeConn that tells the related request of its messages.
 type attributedConn struct{ *fakeConn }
 
 var _ jsonrpc.Attributed = attributedConn{}
@@ -215,7 +215,7 @@ func (w *world) attach(principal string) {
 func joins(principal string) step { return func(w *world) { w.attach(principal) } }
 func leaves(client int) step      { return func(w *world) { w.callers[client].Detach() } }
 
-// with is server for a Conn that knows the request that a message came with.
+// with is server for a Conn that knows the related request of a message.
 func with(related string, msgs ...string) step {
 	return func(w *world) {
 		for _, m := range msgs {
