@@ -271,7 +271,7 @@ func (l *link) finishRead(kind merge.Kind, list *merge.List) {
 
 // add adds the entries of a page, and reports whether it is the last one that is read.
 func (r *listRead) add(kind merge.Kind, result json.RawMessage) bool {
-	page, endless := r.pages.Take(result)
+	page, endless := r.pages.Add(result)
 	elements, _ := rawjson.Member(result, kind.Member())
 	elements = bytes.Clone(elements) // else all else of the page would be kept with them
 	rawjson.Each(elements, func(entry json.RawMessage) { r.entries = append(r.entries, entry) })

@@ -69,7 +69,7 @@ func TestEachToolCallIsAudited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lines := audit(t, connstate.Options{}, connstate.Client{Principal: "alice"}, func(w *world) {
-					r, err := w.c.Begin(call)
+					r, err := w.c.BeginRequest(call)
 					must(t, err)
 					finish(w.ask("2", "tools/list"), "")
 					time.Sleep(1500 * time.Millisecond)
@@ -85,10 +85,10 @@ func TestEachToolCallIsAudited(t *testing.T) {
 func TestRefusedToolCallsAreAudited(t *testing.T) {
 	lines := audit(t, connstate.Options{MaxPending: 1}, connstate.Client{}, func(w *world) {
 		finish(w.ask("0", "tools/list"), "")
-		r, err := w.c.Begin(callOf(t, "1", `"name":"a",`))
+		r, err := w.c.BeginRequest(callOf(t, "1", `"name":"a",`))
 		must(t, err)
 		for _, id := range []string{"1", "2"} {
-			if _, err := w.c.Begin(callOf(t, id, `"name":"b",`)); err == nil {
+			if _, err := w.c.BeginRequest(callOf(t, id, `"name":"b",`)); err == nil {
 				t.Errorf("call %s was taken", id)
 			}
 		}
@@ -117,7 +117,7 @@ func TestAuditedNames(t *testing.T) {
 		`"name":"a","arguments":{"b":"c"},`: "a",
 	} {
 		lines := audit(t, connstate.Options{}, connstate.Client{Principal: "p\x00" + long}, func(w *world) {
-			r, err := w.c.Begin(callOf(t, "1", name))
+			r, err := w.c.BeginRequest(callOf(t, "1", name))
 			must(t, err)
 			finish(r, "")
 		})

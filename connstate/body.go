@@ -44,7 +44,7 @@ func (s Sender) ReserveBody(n, held int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := b.by[s.name] + n
-	if alone := all == n+held; all > int(b.held.Share()) && !alone || !b.held.TakePart(n, n+held, metrics.HeldPost) {
+	if alone := all == n+held; all > int(b.held.Share()) && !alone || !b.held.ReservePart(n, n+held, metrics.HeldPost) {
 		return ErrBusy
 	}
 	b.by[s.name] = all
@@ -57,7 +57,7 @@ func (s Sender) ReleaseBody(n int) {
 		return
 	}
 	b := s.all
-	b.held.Give(n)
+	b.held.Release(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.by[s.name] -= n
@@ -68,7 +68,7 @@ func (s Sender) ReleaseBody(n int) {
 
 // CountKept notes that n more bytes are kept for clients that may come back for them, or -n
 // fewer.
-func (r *Registry) CountKept(n int) { r.opts.Budget.Force(n) }
+func (r *Registry) CountKept(n int) { r.opts.Budget.ForceReserve(n) }
 
 // CheckBudget returns ErrBusy for a request, which is new work, if the process holds as many
 // bytes as it may. Responses and notifications belong to work that goes on.
@@ -84,7 +84,7 @@ func (c ForTransport) CheckBudget(m *jsonrpc.Message) error {
 func (c ForTransport) CountQueued(n int) {
 	if n != 0 {
 		c.queued.Add(int64(n))
-		c.opts.Budget.Force(n)
+		c.opts.Budget.ForceReserve(n)
 	}
 }
 

@@ -21,7 +21,7 @@ func budgeted(t testing.TB, left int) (*world, *budget.Account) {
 	others := budget.New(1<<20, nil)
 	options := connstate.Options{OutboxBytes: 512 << 10, OutboxWait: time.Second, Budget: others}
 	w := newWorld(t, options, connstate.Client{Dialect: connstate.EventMessage})
-	others.Force(1<<20 - left)
+	others.ForceReserve(1<<20 - left)
 	return w, others
 }
 
@@ -31,7 +31,7 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 		w, others := budgeted(t, 13_000)
 		params := `"method":"a","params":{"x":"` + strings.Repeat("x", 4000) + `"}}`
 		ask := func(id int) (*connstate.Request, error) {
-			r, err := w.c.Begin(parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s`, id, params)))
+			r, err := w.c.BeginRequest(parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s`, id, params)))
 			if err == nil {
 				err = w.c.Enqueue(r, false)
 			}
@@ -52,9 +52,9 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 		w.c.Withdraw(first)
 		first.Fail(jsonrpc.Errorf(jsonrpc.CodeInternalError, "withdrawn"), metrics.ErrorCanceled)
 		must(t, notify())
-		others.Give(1<<20 - 13_000)
+		others.Release(1<<20 - 13_000)
 		w.c.Close(connstate.ClosedClient)
-		if others.Force(1<<20 - 1); others.Full() {
+		if others.ForceReserve(1<<20 - 1); others.Full() {
 			t.Error("the connection keeps bytes after the end")
 		}
 	})
@@ -64,14 +64,14 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	w, others := budgeted(t, 1<<20)
 	ssetest.WantError(t, "over three quarters of the budget", w.c.Sender().ReserveBody(1<<20, 0), connstate.ErrBusy)
 	must(t, w.c.Sender().ReserveBody(768<<10, 0)) // alone
-	others.Force(256 << 10)
+	others.ForceReserve(256 << 10)
 	request, response := parse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`), parse(t, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	ssetest.WantError(t, "a new request over the budget", w.c.CheckBudget(request), connstate.ErrBusy)
 	must(t, w.c.CheckBudget(response))
 	if _, err := w.registry.Open(connstate.Client{}); err == nil || !strings.Contains(err.Error(), "as many bytes") {
 		t.Errorf("a new connection over the budget: %v", err)
 	}
-	others.Give(256 << 10)
+	others.Release(256 << 10)
 	ssetest.WantError(t, "beside a body over the share", w.c.Sender().ReserveBody(1, 0), connstate.ErrBusy)
 	w.c.Sender().ReleaseBody(768 << 10)
 	must(t, w.c.CheckBudget(request))
@@ -84,7 +84,7 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	w.c.Sender().ReleaseBody(320 << 10)
 	w.c.Close(connstate.ClosedClient)
 	for range 64 {
-		if !others.Take(16<<10, "") {
+		if !others.Reserve(16<<10, "") {
 			t.Fatal("bytes of a body are lost")
 		}
 	}
@@ -123,8 +123,8 @@ func TestBudgetClosesAClientThatDoesNotRead(t *testing.T) {
 		w.c.RespondNow("", sized("e", 1<<20))
 		equal(t, "closed", w.c.Reason(), connstate.ClosedSlow)
 		w.stream.writeAll() // too late
-		others.Give(1 << 20)
-		if others.Force(1<<20 - 1); others.Full() {
+		others.Release(1 << 20)
+		if others.ForceReserve(1<<20 - 1); others.Full() {
 			t.Error("the outbox keeps bytes after the end")
 		}
 	})

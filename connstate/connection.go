@@ -200,7 +200,7 @@ type Connection struct {
 	known        Snapshot
 	gate         gate
 	announcement announcement
-	// arriving are the requests that a transport has and Begin has not, by their ids.
+	// arriving are the requests that a transport has and BeginRequest has not, by their ids.
 	arriving map[jsonrpc.ID]*jsonrpc.Message
 	// requests are the unanswered requests, by their ids. At the end they become unanswered, so that
 	// Committed can still tell of them.
@@ -415,7 +415,7 @@ func (c *Connection) Close(reason Reason) bool {
 	c.signalQuietLocked()
 	c.mu.Unlock()
 	for _, r := range open {
-		c.opts.Budget.Give(r.cost)
+		c.opts.Budget.Release(r.cost)
 		r.report(metrics.ErrorClosed, "", 0)
 	}
 	if undelivered != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// begin is Begin of a request, for its error.
+// begin is BeginRequest, for its error.
 func begin(w *world, id, method string) error {
-	_, err := w.c.Begin(request(w.t, id, method))
+	_, err := w.c.BeginRequest(request(w.t, id, method))
 	return err
 }
 
@@ -76,7 +76,7 @@ func TestCloseHappensOnce(t *testing.T) {
 	if closed.Load() != 1 || stops.Load() != 1 || w.handler.closures() != 1 {
 		t.Errorf("closed %d times, stream stopped %d times, handler told %d times", closed.Load(), stops.Load(), w.handler.closures())
 	}
-	ssetest.WantError(t, "Begin", begin(w, "2", "a"), connstate.ErrClosed)
+	ssetest.WantError(t, "BeginRequest", begin(w, "2", "a"), connstate.ErrClosed)
 	if finish(r, "") {
 		t.Error("answered a request after the end")
 	}
@@ -170,13 +170,13 @@ func TestSnapshotNamesTheClient(t *testing.T) {
 	if c := w.c.Snapshot().Client; c != nil {
 		t.Errorf("before initialize: got %+v", c)
 	}
-	_, err := w.c.Begin(parse(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"`+strings.Repeat("xé", 40)+`","version":"2"}}}`))
+	_, err := w.c.BeginRequest(parse(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"`+strings.Repeat("xé", 40)+`","version":"2"}}}`))
 	must(t, err)
 	want := connstate.ClientInfo{Name: strings.Repeat("xé", 21) + "x", Version: "2"} // 64 bytes, less half a character
 	if c := w.c.Snapshot().Client; c == nil || *c != want {
 		t.Errorf("got %+v, want %+v", c, want)
 	}
-	_, err = w.c.Begin(parse(t, `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"clientInfo":[1]}}`))
+	_, err = w.c.BeginRequest(parse(t, `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"clientInfo":[1]}}`))
 	must(t, err)
 	equal(t, "without a valid name", *w.c.Snapshot().Client, (connstate.ClientInfo{}))
 }

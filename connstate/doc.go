@@ -2,7 +2,7 @@
 // table, the gate, the outbox, the unanswered requests, and the registry that
 // finds, limits and drains connections.
 //
-//	        POST ──▶ Observe ─▶ Handler.Receive ─▶ Begin ─▶ Wait ──▶ gate ──▶ Next
+//	        POST ──▶ Observe ─▶ Handler.Receive ─▶ BeginRequest ─▶ Wait ──▶ gate ──▶ Next
 //	client                                                     (FIFO, bounded, timed)
 //	        GET  ◀── Attach ◀── outbox ◀── Request.Answer, Send, Announce
 //	                 (bounded in bytes)

@@ -36,7 +36,7 @@ type Queued struct {
 	timeout *time.Timer // refuses it
 }
 
-// cost returns what a message at the gate takes from the budget. Begin has taken the
+// cost returns what a message at the gate takes from the budget. BeginRequest has taken the
 // bytes of a request.
 func cost(m *jsonrpc.Message) int {
 	if m.Kind == jsonrpc.Request {
@@ -67,8 +67,8 @@ func (c ForHandler) Enqueue(r *Request, hasLists bool) error {
 		c.opts.Metrics.GateRefused(metrics.GateFull)
 		return ErrGateFull
 	case r.passage != notPassed:
-		c.opts.Budget.Force(size)
-	case !c.opts.Budget.Take(size, metrics.HeldGate):
+		c.opts.Budget.ForceReserve(size)
+	case !c.opts.Budget.Reserve(size, metrics.HeldGate):
 		c.opts.Metrics.GateRefused(metrics.GateBudget)
 		return ErrBusy
 	}
@@ -137,7 +137,7 @@ func (c *Connection) dequeueLocked(at int) Queued {
 	}
 	w.timeout.Stop()
 	c.gate.bytes -= len(w.Message.Raw())
-	c.opts.Budget.Give(cost(w.Message))
+	c.opts.Budget.Release(cost(w.Message))
 	return w
 }
 
@@ -157,7 +157,7 @@ func (c ForHandler) Withdraw(r *Request) bool { return c.withdraw(r, metrics.Gat
 
 // withdraw is Withdraw for a reason of the metrics.
 func (c *Connection) withdraw(r *Request, reason string) bool {
-	waited, ok := c.remove(r)
+	waited, ok := c.removeFromGate(r)
 	if ok {
 		c.opts.Metrics.GateRejected(reason, waited)
 	}
@@ -167,16 +167,16 @@ func (c *Connection) withdraw(r *Request, reason string) bool {
 // Release removes a request from the gate that is answered without a session, and reports whether it was
 // there.
 func (c ForHandler) Release(r *Request) bool {
-	waited, ok := c.remove(r)
+	waited, ok := c.removeFromGate(r)
 	if ok {
 		c.opts.Metrics.GateReleased(waited)
 	}
 	return ok
 }
 
-// remove removes a request from the gate, and returns how long it has waited there. It reports false if it
+// removeFromGate removes a request from the gate, and returns how long it has waited there. It reports false if it
 // is not there.
-func (c *Connection) remove(r *Request) (waited time.Duration, ok bool) {
+func (c *Connection) removeFromGate(r *Request) (waited time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := slices.IndexFunc(c.gate.queue, func(w Queued) bool { return w.Request == r })
@@ -219,7 +219,7 @@ func (c ForHandler) PutBack(w *Queued, hasLists bool) (err error) {
 	case Closed:
 		err = ErrClosed
 	default:
-		c.opts.Budget.Force(cost(w.Message))
+		c.opts.Budget.ForceReserve(cost(w.Message))
 		c.enqueueLocked(0, w.Request, w.since, c.gateLimit(hasLists))
 		return nil
 	}

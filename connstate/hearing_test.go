@@ -43,7 +43,7 @@ func TestWhatAClientHearsOfARequest(t *testing.T) {
 				heard = append(heard, e[strings.Index(e, ":")+1:])
 			}
 			equal(t, "heard", strings.Join(heard, " "), want.hears)
-			_, err := w.c.Begin(request(t, "1", "x"))
+			_, err := w.c.BeginRequest(request(t, "1", "x"))
 			equal(t, "the id is free", err == nil, want.free)
 		})
 	}

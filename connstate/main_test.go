@@ -214,7 +214,7 @@ func (w *world) wait(m *jsonrpc.Message, want string) *connstate.Request {
 // ask begins a request of the client.
 func (w *world) ask(id jsonrpc.ID, method string) *connstate.Request {
 	w.t.Helper()
-	r, err := w.c.Begin(request(w.t, string(id), method))
+	r, err := w.c.BeginRequest(request(w.t, string(id), method))
 	must(w.t, err)
 	return r
 }

@@ -139,7 +139,7 @@ func (o *outbox) addLocked(limit int, events []Event) (mark int, err error) {
 	case o.bytes > 0 && o.bytes+size > limit:
 		return 0, ErrSlow
 	}
-	o.held.Force(size)
+	o.held.ForceReserve(size)
 	o.bytes += size
 	o.queue = append(o.queue, events...)
 	o.pumpLocked()
@@ -185,7 +185,7 @@ func (o *outbox) noteWritten(size int) {
 	o.bytes -= size
 	o.wrote += size
 	if !o.closed { // else close has given all back
-		o.held.Give(size)
+		o.held.Release(size)
 		o.pumpLocked()
 	}
 	o.signalRoomLocked()
@@ -217,7 +217,7 @@ func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
-		o.held.Give(o.bytes)
+		o.held.Release(o.bytes)
 	}
 	o.closed = true
 	o.sink, o.queue = nil, nil

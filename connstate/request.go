@@ -66,10 +66,10 @@ const (
 // MaxContextBytes is what a context may hold of an HTTP request, in bytes.
 const MaxContextBytes = 8 << 10
 
-// Begin adds a client's request to the unanswered ones when its POST arrives: its
+// BeginRequest adds a client's request to the unanswered ones when its POST arrives: its
 // duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
 // or ErrClosed.
-func (c ForHandler) Begin(m *jsonrpc.Message) (*Request, error) {
+func (c ForHandler) BeginRequest(m *jsonrpc.Message) (*Request, error) {
 	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c.Connection, auditLine: c.auditOf(m)}
 	r.cost = 1<<10 + 2*len(m.ID) + len(m.Raw()) // about what the gateway keeps of it until it is answered
 	if m.Context != nil {
@@ -94,8 +94,8 @@ func (c ForHandler) Begin(m *jsonrpc.Message) (*Request, error) {
 	return r, nil
 }
 
-// Arrive notes that a request comes, until Begin has it. It reports false if another request of the connection has the
-// same id, and comes too or is unanswered. The caller must call left when the handler has returned.
+// Arrive notes that a request comes, until BeginRequest has it. It reports false if another request of the
+// connection has the same id, and comes too or is unanswered. The caller must call left when the handler has returned.
 func (c ForTransport) Arrive(m *jsonrpc.Message) (left func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *Connection) addRequest(r *Request) error {
 		return ErrDuplicate
 	case len(c.requests) >= c.opts.MaxPending:
 		return ErrTooManyPending
-	case !c.opts.Budget.Take(r.cost, metrics.HeldPost):
+	case !c.opts.Budget.Reserve(r.cost, metrics.HeldPost):
 		return ErrBusy
 	}
 	if c.requests == nil {
@@ -237,7 +237,7 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 	c.lastDone.Store(time.Now().UnixNano()) // before the delete: Idle must see one of them
 	delete(c.requests, r.key)
 	isSilenced := r.hearing.Swap(answered) == silenced // before the answer is sent: see IsLate
-	c.opts.Budget.Give(r.cost)
+	c.opts.Budget.Release(r.cost)
 	c.answering++
 	dialect := c.known.Dialect
 	c.mu.Unlock()

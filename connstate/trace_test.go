@@ -14,12 +14,12 @@ func TestUntracedRequestAllocates(t *testing.T) {
 	m := parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"traceparent":"`+parent+`"}}}`)
 	header := map[string][]string{"Traceparent": {parent}}
 	bare := func() {
-		r, _ := w.c.Begin(m)
+		r, _ := w.c.BeginRequest(m)
 		r.Answer(nil, "")
 	}
 	whole := func() {
 		w.c.SetParent(m, header)
-		r, _ := w.c.Begin(m)
+		r, _ := w.c.BeginRequest(m)
 		if r.ToServer(m) != m {
 			t.Fatal("the message has changed")
 		}

@@ -69,7 +69,7 @@ func (g *Gateway) shutdown(ctx context.Context, viewsEnded <-chan struct{}) erro
 	select {
 	case <-g.registry.Drain():
 	case <-ctx.Done():
-		err = g.cut()
+		err = g.cutOff()
 	}
 	supplier.Close()
 	err = errors.Join(err, g.waitSessions(ctx))
@@ -150,8 +150,8 @@ func writeTime(ctx context.Context) time.Duration {
 // cutGrace is how long a stream may take to write the last errors.
 const cutGrace = time.Second
 
-// cut answers all unanswered requests with an error, and closes all connections. It fails if there were any.
-func (g *Gateway) cut() error {
+// cutOff answers all unanswered requests with an error, and closes all connections. It fails if there were any.
+func (g *Gateway) cutOff() error {
 	var requests int
 	all := g.registry.All()
 	var closing sync.WaitGroup

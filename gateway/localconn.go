@@ -57,7 +57,7 @@ func newLocalConn(g *Gateway, opened *connstate.Connection) *localConn {
 	l := &localConn{g: g, c: connstate.ForTransport{Connection: opened}}
 	l.changed.L = &l.mu
 	l.c.DeliverTo(l.deliver)
-	l.c.OnClose(l.end)
+	l.c.OnClose(l.tellEnd)
 	l.c.SawFirstByte()
 	l.bridge = g.newBridge(opened)
 	l.c.Bind(l.bridge)
@@ -66,14 +66,14 @@ func newLocalConn(g *Gateway, opened *connstate.Connection) *localConn {
 	isOver := l.err != nil
 	l.mu.Unlock()
 	if isOver {
-		l.forget()
+		l.deregister()
 	}
 	return l
 }
 
-// forget takes a connection that is over out of the registry. A shutdown waits for that, so the bridge must have ended
-// what it has begun.
-func (l *localConn) forget() {
+// deregister takes a connection that is over out of the registry. A shutdown waits for that, so the bridge must have
+// ended what it has begun.
+func (l *localConn) deregister() {
 	l.g.registry.Remove(l.c.Connection)
 	l.g.now.Load().checks.LogClosed(l.c.Connection)
 }
@@ -84,7 +84,7 @@ func (l *localConn) Send(msg []byte) error {
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	return l.take(m)
+	return l.passOrAnswer(m)
 }
 
 // SendRequest is Send for a request, under another id.
@@ -94,7 +94,7 @@ func (l *localConn) SendRequest(m *jsonrpc.Message, number int64) error {
 		return fmt.Errorf("send: %w", err)
 	}
 	own.Context = l.passed(m.Context)
-	return l.take(own)
+	return l.passOrAnswer(own)
 }
 
 // passed returns what the server gets of the values that came with a message; nil for nothing.
@@ -109,8 +109,8 @@ func (l *localConn) passed(values context.Context) context.Context {
 	return l.g.now.Load().passed(values, from)
 }
 
-// take passes a message to the bridge, or answers it.
-func (l *localConn) take(m *jsonrpc.Message) error {
+// passOrAnswer passes a message to the bridge, or answers it.
+func (l *localConn) passOrAnswer(m *jsonrpc.Message) error {
 	if err := l.over(); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (l *localConn) Close() error {
 	l.c.Close(connstate.ClosedClient)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropLocked()
+	l.emptyQueueLocked()
 	return nil
 }
 
@@ -258,25 +258,25 @@ func (l *localConn) nextLocked() connstate.Event {
 	return e
 }
 
-// dropLocked empties the queue.
-func (l *localConn) dropLocked() {
+// emptyQueueLocked empties the queue.
+func (l *localConn) emptyQueueLocked() {
 	l.c.CountQueued(-l.bytes)
 	l.queue, l.bytes = nil, 0
 }
 
-// end tells the client that the connection is over, after what waits for it. What its client has closed, or has not
+// tellEnd tells the client that the connection is over, after what waits for it. What its client has closed, or has not
 // read, waits no longer. The connection calls it once.
-func (l *localConn) end() {
+func (l *localConn) tellEnd() {
 	reason := l.c.Reason()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if reason == connstate.ClosedClient || reason == connstate.ClosedSlow {
-		l.dropLocked()
+		l.emptyQueueLocked()
 	}
 	l.err = whyClosed(reason)
 	if l.bound {
 		l.mu.Unlock()
-		l.forget()
+		l.deregister()
 		l.mu.Lock()
 	}
 	l.changed.Broadcast()

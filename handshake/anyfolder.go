@@ -90,7 +90,7 @@ func (f *emptyFolder) learnIn(ctx context.Context, of *AnyFolder, opts SupplierO
 	alone := f.source.newSource(of.In(folder.Dir), opts, nil) // Wait and Abort are for both
 	defer alone.end()
 	_, err = alone.tryAndLearn(ctx)
-	_ = alone.places.Take(context.Background(), "") // once its only session has ended
-	alone.places.Give()
+	_ = alone.places.Acquire(context.Background(), "") // once its only session has ended
+	alone.places.Release()
 	return err
 }

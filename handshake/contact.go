@@ -109,7 +109,7 @@ func (c *contacts) notePage(result json.RawMessage) {
 }
 
 // add keeps a cursor as compact JSON, of a server that writes "nextCursor": "page-2" the text "page-2" with its quotes.
-// Those over maxCursors are dropped.
+// Cursors over maxCursors are dropped.
 func (c *cursors) add(cursor json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -69,12 +69,12 @@ func (s *source) dialInPlace(ctx context.Context, t *turn) (session *Session, un
 // takePlace takes one of places for a party, and counts the start as waiting meanwhile. It
 // fails with ctx.
 func (s *source) takePlace(ctx context.Context, places *fair.Places, party string) error {
-	if places.TryTake() {
+	if places.TryAcquire() {
 		return nil
 	}
 	s.metrics.StartsWaiting(1)
 	defer s.metrics.StartsWaiting(-1)
-	return places.Take(ctx, party)
+	return places.Acquire(ctx, party)
 }
 
 // newSession returns a session over conn. It has its place until its server has ended; a
@@ -90,7 +90,7 @@ func (s *source) newSession(conn jsonrpc.Conn, ended func()) *Session {
 	opts.OnClose = func(why error) { session.markEnded(why) }
 	s.goroutines.Add(1) // Wait waits for the session too
 	opts.OnDone = func() {
-		session.tellUsers(User.SessionDone)
+		session.tellUsers(SessionUser.SessionDone)
 		ended()
 		s.leavePlace()
 		s.tellObserver(observer.sessionEnded)
@@ -117,7 +117,7 @@ func (t *turn) takeTurn(ctx context.Context) error {
 func (t *turn) endTurn() {
 	if t.has {
 		t.has = false
-		t.s.turns.Give()
+		t.s.turns.Release()
 	}
 }
 
@@ -130,7 +130,7 @@ func notStarted(err error) *Failure {
 // EndedSoon returns the failure of a server that ended, with err, before its session
 // proved itself. It counts as a failed start.
 func EndedSoon(err error) *Failure {
-	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", ended(err))
+	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", endOf(err))
 }
 
 func creationFailure(reason, details string, err error) *Failure {

@@ -3,7 +3,7 @@
 //
 // A [Supplier] is what there is of one server that is configured; its [Supplier.Open] gives a client a [Session].
 // Package internal/bridge gets a client the next session, or does without one: it is told as a [Follower] of the
-// supplier and as a [User] of the session.
+// supplier and as a [SessionUser] of the session.
 //
 // docs/design/life.md has the files in their reading order: each uses only those below it.
 //

@@ -78,7 +78,7 @@ type exited interface {
 
 // unanswered returns the failure of a Call that ended without a response.
 func unanswered(err error) *Failure {
-	reason, cause := reasonOf(err), ended(err)
+	reason, cause := reasonOf(err), endOf(err)
 	_, isProgram := errors.AsType[exited](cause)
 	switch {
 	case isProgram:
@@ -89,8 +89,8 @@ func unanswered(err error) *Failure {
 	return newFailure(reason, "the server did not answer initialize", err)
 }
 
-// ended returns how the server ended if err is a lost session, else err.
-func ended(err error) error {
+// endOf returns how the server ended if err is a lost session, else err.
+func endOf(err error) error {
 	if lost, ok := errors.AsType[*multiplex.LostError](err); ok {
 		return lost.Err
 	}

@@ -84,7 +84,7 @@ func (p *pool) open(ctx context.Context, c OpenOptions) (session *Session, from 
 // which it returns then: a client must not wait beside a server that waits for one.
 func (p *pool) awaitPlace(ctx context.Context, c OpenOptions, party string) (*Session, error) {
 	s := p.source
-	if s.places.TryTake() {
+	if s.places.TryAcquire() {
 		return nil, nil
 	}
 	if !c.AnyServer {
@@ -108,7 +108,7 @@ func (p *pool) awaitPlace(ctx context.Context, c OpenOptions, party string) (*Se
 	case warm == nil:
 		return nil, err
 	case err == nil:
-		s.places.Give() // both have come
+		s.places.Release() // both have come
 	}
 	return warm, nil
 }

@@ -224,7 +224,7 @@ func (p *pool) startWarm(life context.Context) (*Session, error) {
 	switch {
 	case err == nil:
 		p.source.log.Info("warm server started", "duration", time.Since(began))
-	case !abandoned(err):
+	case !isCancelled(err):
 		p.noteFailure(err, time.Since(began))
 	}
 	return s, err
@@ -236,5 +236,5 @@ func (p *pool) noteFailure(err error, took time.Duration) {
 	p.source.limited.Warn("warm server start failed", "duration", took, "err", err)
 }
 
-// abandoned reports whether a start ended because its caller cancelled it.
-func abandoned(err error) bool { return errors.Is(err, context.Canceled) }
+// isCancelled reports whether a start ended because its caller cancelled it.
+func isCancelled(err error) bool { return errors.Is(err, context.Canceled) }

@@ -62,11 +62,11 @@ type Session struct {
 	why   error         // set before over is closed
 
 	mu    sync.Mutex // guards users, and how far look has come
-	users map[User]bool
+	users map[SessionUser]bool
 }
 
-// User is told what becomes of a session. It may not wait then.
-type User interface {
+// SessionUser is told what becomes of a session. It may not wait then.
+type SessionUser interface {
 	// SessionLooked says, once, that the look at the session is over: see [Session.Looked].
 	SessionLooked()
 	// SessionOver says, perhaps more than once, that the session takes no more messages: see [Session.Why].
@@ -76,10 +76,10 @@ type User interface {
 }
 
 // Observe has a user told from now on, perhaps at once.
-func (s *Session) Observe(u User) {
+func (s *Session) Observe(u SessionUser) {
 	s.mu.Lock()
 	if s.users == nil {
-		s.users = make(map[User]bool)
+		s.users = make(map[SessionUser]bool)
 	}
 	s.users[u] = true
 	looked := s.look.state.isOver()
@@ -92,15 +92,15 @@ func (s *Session) Observe(u User) {
 	}
 }
 
-// Ignore has a user no longer told.
-func (s *Session) Ignore(u User) {
+// StopObserving has a session user no longer told.
+func (s *Session) StopObserving(u SessionUser) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.users, u)
 }
 
 // tellUsers calls a function for each user of the session, in no order and without the lock, so that it may call back.
-func (s *Session) tellUsers(what func(User)) {
+func (s *Session) tellUsers(what func(SessionUser)) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.users))
 	s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Session) markEnded(why error) (first bool) {
 		close(s.over)
 	})
 	if first {
-		s.tellUsers(User.SessionOver)
+		s.tellUsers(SessionUser.SessionOver)
 	}
 	return first
 }

@@ -93,7 +93,7 @@ func (s *shared) startSession(afterLoss bool) (*Session, error) {
 		}
 		source.NoteStart()
 		source.log.Info("shared session started", append(session.ServerAttrs(), "duration", took)...)
-	case abandoned(err) || !failed:
+	case isCancelled(err) || !failed:
 		m.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 	default:
 		m.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)

@@ -236,7 +236,7 @@ func (s *source) Wait() { s.goroutines.Wait() }
 
 // leavePlace gives up the place of a session that was not started, or has ended.
 func (s *source) leavePlace() {
-	s.places.Give()
+	s.places.Release()
 	s.metrics.Sessions(-1)
 }
 

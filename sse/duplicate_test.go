@@ -16,7 +16,7 @@ func TestOneOfTwoRequestsWithOneIDIsRefused(t *testing.T) {
 	may := make(chan struct{})
 	f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
 		<-may
-		_, _ = connstate.ForHandler{Connection: c}.Begin(m)
+		_, _ = connstate.ForHandler{Connection: c}.BeginRequest(m)
 	}
 	srv := start(t, f)
 	s := attach(t, f, srv.Client(), srv.URL)

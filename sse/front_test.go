@@ -95,21 +95,21 @@ func TestBudgetIsUsedUp(t *testing.T) {
 		}
 		long := `{"jsonrpc":"2.0","id":1,"result":{"x":"` + strings.Repeat("x", 20_000) + `"}}`
 		try(long, 202)
-		account.Force(1<<20 - 4000)
+		account.ForceReserve(1<<20 - 4000)
 		try(long, 503)
 		try(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, 202)
-		account.Force(4000)
+		account.ForceReserve(4000)
 		try(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, 503)
 		try(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, 202)
 		try(`{"jsonrpc":"2.0","id":3,"result":{}}`, 202)
 		if w := ask(f, http.MethodGet, "/sse", ""); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 			t.Errorf("a new connection: got %d", w.Code)
 		}
-		account.Give(1 << 20)
+		account.Release(1 << 20)
 		try(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, 202)
 		g.leave()
 		synctest.Wait()
-		if account.Force(1<<20 - 1); account.Full() {
+		if account.ForceReserve(1<<20 - 1); account.Full() {
 			t.Error("bytes are lost")
 		}
 	})

@@ -115,7 +115,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 				t.Fatalf("got %d %s", w.Code, w.Body)
 			}
 		}
-		r, err := g.c.Begin(&jsonrpc.Message{ID: "1", Method: "tools/call"})
+		r, err := g.c.BeginRequest(&jsonrpc.Message{ID: "1", Method: "tools/call"})
 		ssetest.Must(t, err)
 		time.Sleep(10 * time.Minute)
 		if g.c.State() == connstate.Closed {

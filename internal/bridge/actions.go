@@ -110,10 +110,10 @@ func (l *sessionLife) retireSession(s step) {
 	l.doLater(func() {
 		switch s.event {
 		case life.Idle:
-			a.finish(handshake.ErrIdle)
+			a.retireSession(handshake.ErrIdle)
 			l.limited().Info("session ended: its client has not used it", "duration", a.session.Age())
 		case life.Replaced:
-			a.finish(handshake.ErrReplaced)
+			a.retireSession(handshake.ErrReplaced)
 			if !l.shares() { // the supplier logs it
 				l.limited().Info("session replaced", "duration", a.session.Age(), "inFlight", l.c.InFlight())
 			}

@@ -65,8 +65,8 @@ type holder interface {
 }
 
 var (
-	_ multiplex.Client = (*attachment)(nil)
-	_ handshake.User   = (*attachment)(nil)
+	_ multiplex.Client      = (*attachment)(nil)
+	_ handshake.SessionUser = (*attachment)(nil)
 )
 
 // usage is how a client uses a session, as far as it decides whether the session may end when it is
@@ -101,7 +101,7 @@ func (c *client) attach(s *handshake.Session, h holder) *attachment {
 func (a *attachment) close(why error) {
 	if a.shares() {
 		a.caller.Detach()
-		a.session.Ignore(a)
+		a.session.StopObserving(a)
 		return
 	}
 	a.session.Close(why)
@@ -126,7 +126,7 @@ func (a *attachment) SessionDone() { a.holder.sessionDone(a) }
 // may call it before the session is over: when it has an answer in hand, and the server
 // does not take the request that waited for that.
 func (a *attachment) Lost(r *connstate.Request, loss multiplex.Loss, e *jsonrpc.Error) {
-	a.retire(handshake.ErrTakesNoMore)
+	a.retireAndReport(handshake.ErrTakesNoMore)
 	a.holder.repeat(r, loss, e)
 }
 
@@ -228,7 +228,7 @@ func (a *attachment) send(r *connstate.Request) bool {
 	case !errors.Is(err, jsonrpc.ErrDismissed):
 		err = handshake.ErrTakesNoMore
 	}
-	a.retire(err)
+	a.retireAndReport(err)
 	return false
 }
 
@@ -238,15 +238,15 @@ func (a *attachment) set(ctx context.Context, method string, params json.RawMess
 	return a.caller.Call(ctx, method, params)
 }
 
-// retire handles the loss of a session that takes no messages, for the reason why unless
+// retireAndReport retires a session that takes no messages, and reports its loss, for the reason why unless
 // it is over already.
-func (a *attachment) retire(why error) {
-	a.finish(why)
+func (a *attachment) retireAndReport(why error) {
+	a.retireSession(why)
 	a.SessionOver()
 }
 
-// finish lets the session finish its answers, and ends it for the reason why.
-func (a *attachment) finish(why error) {
+// retireSession lets the session finish its answers, and ends it for the reason why.
+func (a *attachment) retireSession(why error) {
 	var gone <-chan struct{} // the other clients of a shared session wait for their answers
 	if !a.shares() {
 		gone = a.c.Done()

@@ -69,7 +69,7 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 }
 
 func (b *Bridge) request(m *jsonrpc.Message) {
-	r, err := b.c.Begin(m)
+	r, err := b.c.BeginRequest(m)
 	switch {
 	case errors.Is(err, connstate.ErrClosed):
 		return

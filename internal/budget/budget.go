@@ -19,7 +19,7 @@ const Free = 16 << 10
 // ErrUsedUp reports that there are no bytes for new work.
 var ErrUsedUp = errors.New("the gateway holds as many bytes as it may")
 
-// Account takes bytes of a budget for one gateway: for bodies that are being read, and
+// Account reserves bytes of a budget for one gateway: for bodies that are being read, and
 // for messages that wait. It is safe for concurrent use. A nil *Account has no bound
 // and counts nothing.
 type Account struct {
@@ -38,7 +38,7 @@ func New(limit int64, m *metrics.Metrics) *Account {
 	return &Account{&budget{limit: limit}, m}
 }
 
-// Join makes a take its bytes from the budget of b. If it does not yet, a must not have been
+// Join makes a reserve its bytes in the budget of b. If it does not yet, a must not have been
 // used.
 func (a *Account) Join(b *Account) {
 	if a.budget != b.budget {
@@ -46,15 +46,15 @@ func (a *Account) Join(b *Account) {
 	}
 }
 
-// Take takes n bytes for new work if the budget has them, and reports whether it has.
+// Reserve reserves n bytes for new work if the budget has them, and reports whether it has.
 // The last quarter is for what has at most Free bytes: a few clients with large
-// messages do not keep the others from asking. Take counts a refusal under holder, one
-// of the Held constants of package metrics. The caller must give back what it has
-// taken.
-func (a *Account) Take(n int, holder string) bool { return a.TakePart(n, n, holder) }
+// messages do not keep the others from asking. Reserve counts a refusal under holder, one
+// of the Held constants of package metrics. The caller must release what it
+// has reserved.
+func (a *Account) Reserve(n int, holder string) bool { return a.ReservePart(n, n, holder) }
 
-// TakePart is Take for n bytes of something that has size bytes so far.
-func (a *Account) TakePart(n, size int, holder string) bool {
+// ReservePart is Reserve for n bytes of something that has size bytes so far.
+func (a *Account) ReservePart(n, size int, holder string) bool {
 	if a == nil {
 		return true
 	}
@@ -71,9 +71,9 @@ func (a *Account) TakePart(n, size int, holder string) bool {
 	return true
 }
 
-// Force takes n bytes for work that goes on in any case, also over the limit. The
-// caller must give them back.
-func (a *Account) Force(n int) {
+// ForceReserve reserves n bytes for work that goes on in any case, also over the limit. The
+// caller must release them.
+func (a *Account) ForceReserve(n int) {
 	if a == nil {
 		return
 	}
@@ -81,8 +81,8 @@ func (a *Account) Force(n int) {
 	a.metrics.Held(n)
 }
 
-// Give gives n bytes back.
-func (a *Account) Give(n int) { a.Force(-n) }
+// Release releases n bytes that were reserved.
+func (a *Account) Release(n int) { a.ForceReserve(-n) }
 
 // Share returns the bytes that one connection may take for bodies: an eighth of the
 // budget, and at most 32 MiB.

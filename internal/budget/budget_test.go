@@ -29,19 +29,19 @@ func newAccount(limit int64) (*budget.Account, *prometheus.Registry) {
 
 func TestNewWorkIsRefusedOverTheLimit(t *testing.T) {
 	a, reg := newAccount(100)
-	if !a.Take(60, metrics.HeldGate) || a.Take(41, metrics.HeldGate) || !a.Take(40, metrics.HeldGate) {
+	if !a.Reserve(60, metrics.HeldGate) || a.Reserve(41, metrics.HeldGate) || !a.Reserve(40, metrics.HeldGate) {
 		t.Error("100 bytes are not 60 and 40, without 41 between them")
 	}
 	if !a.Full() || !a.Check(metrics.HeldPost) {
 		t.Error("100 bytes of 100 do not fill the budget")
 	}
-	a.Force(50)
+	a.ForceReserve(50)
 	wantHeld(t, reg, 150)
 	for _, holder := range []string{"gate", "post"} {
 		ssetest.Want(t, "refusals at "+holder, ssetest.Sum(t, reg, "mcp_sse_over_budget_total", holder), 1)
 	}
-	a.Give(150)
-	if a.Full() || a.Check(metrics.HeldPost) || !a.Take(100, metrics.HeldGate) {
+	a.Release(150)
+	if a.Full() || a.Check(metrics.HeldPost) || !a.Reserve(100, metrics.HeldGate) {
 		t.Error("what was given back is lost")
 	}
 }
@@ -50,7 +50,7 @@ func TestNewWorkIsRefusedOverTheLimit(t *testing.T) {
 func TestLargeMessagesLeaveRoomForShortOnes(t *testing.T) {
 	const limit = 40 * budget.Free
 	a, _ := newAccount(limit)
-	if !a.Take(limit/4*3, metrics.HeldPost) || a.Take(budget.Free+1, metrics.HeldPost) || !a.Take(budget.Free, metrics.HeldPost) {
+	if !a.Reserve(limit/4*3, metrics.HeldPost) || a.Reserve(budget.Free+1, metrics.HeldPost) || !a.Reserve(budget.Free, metrics.HeldPost) {
 		t.Error("a large message took of the last quarter, or a short one did not")
 	}
 	if a.Full() {
@@ -69,10 +69,10 @@ func TestShareOfAConnection(t *testing.T) {
 func TestNoLimit(t *testing.T) {
 	unlimited, reg := newAccount(-1)
 	for _, a := range []*budget.Account{unlimited, nil} {
-		if !a.Take(1<<40, metrics.HeldGate) || a.Full() {
+		if !a.Reserve(1<<40, metrics.HeldGate) || a.Full() {
 			t.Error("there is a limit")
 		}
-		a.Give(1 << 39)
+		a.Release(1 << 39)
 	}
 	wantHeld(t, reg, 1<<39)
 }
@@ -84,15 +84,15 @@ func TestConcurrentTakes(t *testing.T) {
 	for range 50 {
 		wg.Go(func() {
 			for range 100 {
-				if a.Take(30, metrics.HeldGate) {
-					a.Give(30)
+				if a.Reserve(30, metrics.HeldGate) {
+					a.Release(30)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	wantHeld(t, reg, 0)
-	if !a.Take(1000, metrics.HeldGate) {
+	if !a.Reserve(1000, metrics.HeldGate) {
 		t.Error("bytes are lost")
 	}
 }
@@ -100,10 +100,10 @@ func TestConcurrentTakes(t *testing.T) {
 func TestJoin(t *testing.T) {
 	a, _ := newAccount(100)
 	b, reg := newAccount(10)
-	a.Take(60, metrics.HeldGate)
+	a.Reserve(60, metrics.HeldGate)
 	b.Join(a)
 	b.Join(a)
-	if b.Take(41, metrics.HeldGate) || !b.Take(40, metrics.HeldGate) || !a.Full() {
+	if b.Reserve(41, metrics.HeldGate) || !b.Reserve(40, metrics.HeldGate) || !a.Full() {
 		t.Error("100 bytes are not 60 of one and 40 of the other")
 	}
 	wantHeld(t, reg, 40) // its own bytes

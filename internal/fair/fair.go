@@ -27,14 +27,14 @@ func (p *Places) Resize(n int) {
 	p.fillLocked()
 }
 
-// TryTake takes a place if one is free.
-func (p *Places) TryTake() bool {
+// TryAcquire takes a place if one is free.
+func (p *Places) TryAcquire() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.tryTakeLocked()
+	return p.tryAcquireLocked()
 }
 
-func (p *Places) tryTakeLocked() bool {
+func (p *Places) tryAcquireLocked() bool {
 	if p.all > 0 && p.taken >= p.all {
 		return false
 	}
@@ -42,10 +42,10 @@ func (p *Places) tryTakeLocked() bool {
 	return true
 }
 
-// Take takes a place, for which it may wait. It fails with ctx.
-func (p *Places) Take(ctx context.Context, party string) error {
+// Acquire takes a place, for which it may wait. It fails with ctx.
+func (p *Places) Acquire(ctx context.Context, party string) error {
 	p.mu.Lock()
-	if p.tryTakeLocked() {
+	if p.tryAcquireLocked() {
 		p.mu.Unlock()
 		return nil
 	}
@@ -73,8 +73,8 @@ func (p *Places) Free() bool {
 	return p.taken == 0
 }
 
-// Give returns a place.
-func (p *Places) Give() {
+// Release returns a place.
+func (p *Places) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
@@ -83,7 +83,7 @@ func (p *Places) Give() {
 
 // fillLocked gives the free places to callers that wait.
 func (p *Places) fillLocked() {
-	for p.waiting.Len() > 0 && p.tryTakeLocked() {
+	for p.waiting.Len() > 0 && p.tryAcquireLocked() {
 		place, _ := p.waiting.Next(func(chan struct{}) bool { return true })
 		close(place)
 	}

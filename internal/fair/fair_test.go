@@ -31,7 +31,7 @@ func (s *served) add(name string) {
 func (s *served) take(t *testing.T, ctx context.Context, p *fair.Places, party string, names ...string) {
 	for _, name := range names {
 		go func() {
-			if err := p.Take(ctx, party); err != nil {
+			if err := p.Acquire(ctx, party); err != nil {
 				ssetest.WantError(t, name, err, context.Canceled)
 				s.add("-" + name)
 				return
@@ -46,22 +46,22 @@ func TestPartiesGetPlacesInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got served
 		p := fair.NewPlaces(1)
-		if !p.TryTake() || p.TryTake() {
+		if !p.TryAcquire() || p.TryAcquire() {
 			t.Fatal("there is not exactly one place")
 		}
 		got.take(t, t.Context(), p, "many", "a1", "a2", "a3")
 		got.take(t, t.Context(), p, "one", "b1")
 		got.take(t, t.Context(), p, "two", "c1", "c2")
 		for range 6 {
-			p.Give()
+			p.Release()
 			synctest.Wait()
 		}
 		ssetest.Want(t, "served", got.names, []string{"a1", "b1", "c1", "a2", "c2", "a3"})
-		if p.TryTake() {
+		if p.TryAcquire() {
 			t.Error("there are more places than one")
 		}
-		p.Give()
-		if !p.TryTake() {
+		p.Release()
+		if !p.TryAcquire() {
 			t.Error("the place is lost")
 		}
 	})
@@ -71,19 +71,19 @@ func TestCallersThatLeaveTakeNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got served
 		p := fair.NewPlaces(1)
-		p.TryTake()
+		p.TryAcquire()
 		leaves, leave := context.WithCancel(t.Context())
 		got.take(t, leaves, p, "a", "a1")
 		got.take(t, t.Context(), p, "b", "b1")
 		got.take(t, leaves, p, "b", "b2")
 		leave()
 		synctest.Wait()
-		p.Give()
+		p.Release()
 		synctest.Wait()
-		p.Give()
+		p.Release()
 		slices.Sort(got.names)
 		ssetest.Want(t, "served", got.names, []string{"-a1", "-b2", "b1"})
-		if !p.TryTake() {
+		if !p.TryAcquire() {
 			t.Error("the place is lost")
 		}
 	})
@@ -97,19 +97,19 @@ func TestNoPlaceIsLost(t *testing.T) {
 	for i := range 300 {
 		ctx, cancel := context.WithCancel(t.Context())
 		wg.Go(func() {
-			if p.Take(ctx, string(rune('a'+i%7))) == nil {
-				p.Give()
+			if p.Acquire(ctx, string(rune('a'+i%7))) == nil {
+				p.Release()
 			}
 		})
 		wg.Go(cancel)
 	}
 	wg.Wait()
 	for range places {
-		if !p.TryTake() {
+		if !p.TryAcquire() {
 			t.Fatal("a place is lost")
 		}
 	}
-	if p.TryTake() {
+	if p.TryAcquire() {
 		t.Error("there is a place too many")
 	}
 }
@@ -117,39 +117,39 @@ func TestNoPlaceIsLost(t *testing.T) {
 func TestPlacesWithoutBound(t *testing.T) {
 	p := fair.NewPlaces(0)
 	for range 100 {
-		if err := p.Take(t.Context(), ""); err != nil {
+		if err := p.Acquire(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p.Give()
+	p.Release()
 }
 
 func TestResize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got served
 		p := fair.NewPlaces(1)
-		p.TryTake()
+		p.TryAcquire()
 		got.take(t, t.Context(), p, "one", "a1", "a2", "a3")
 		p.Resize(3)
 		synctest.Wait()
 		slices.Sort(got.names) // they run at the same time
 		ssetest.Want(t, "with three places", got.names, []string{"a1", "a2"})
 		p.Resize(1)
-		p.Give()
-		p.Give()
-		if p.TryTake() {
+		p.Release()
+		p.Release()
+		if p.TryAcquire() {
 			t.Error("two have one place")
 		}
 		p.Resize(0)
 		synctest.Wait()
-		if len(got.names) != 3 || !p.TryTake() {
+		if len(got.names) != 3 || !p.TryAcquire() {
 			t.Errorf("without a bound: %v", got.names)
 		}
 		for range 3 {
 			if p.Free() {
 				t.Error("free while there are callers")
 			}
-			p.Give()
+			p.Release()
 		}
 		if !p.Free() {
 			t.Error("not free in the end")

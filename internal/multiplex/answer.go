@@ -135,7 +135,7 @@ func (s *Session) receiveInvalid(data []byte, err error) {
 	if id, whole, ok := wire.AnsweredID(data); ok {
 		e := s.takeOut(func(t *table) *entry {
 			e, target := t.find(id)
-			if target != namesOut || !whole && t.begins(e.id) {
+			if target != namesOut || !whole && t.mayBeCut(e.id) {
 				return nil
 			}
 			t.manner = t.manner.after(idFormOf(id, false), t.certainty.isSerial())

@@ -53,7 +53,7 @@ func attach(s *multiplex.Session, l listener, name, principal string) *caller {
 func (a *caller) Forward(m *jsonrpc.Message) error {
 	switch {
 	case m.Kind == jsonrpc.Request:
-		r, err := a.c.Begin(m)
+		r, err := a.c.BeginRequest(m)
 		if err != nil {
 			return err
 		}

@@ -333,10 +333,10 @@ func (t *table) removeAll() []*entry {
 	return open
 }
 
-// begins reports whether an id may be the beginning of another one under which the server may still answer. Then an
+// mayBeCut reports whether an id may be the beginning of another one under which the server may still answer. Then an
 // id that is cut may be either. The table has the ids of the requests that are out, and not those of the requests that
 // were given up. So after one was given up, every id counts that a request of the session has had.
-func (t *table) begins(id int64) bool {
+func (t *table) mayBeCut(id int64) bool {
 	if t.certainty.hasGivenUp() && id <= t.lastID/10 {
 		return true
 	}

@@ -42,7 +42,7 @@ func Next(result json.RawMessage) json.RawMessage {
 }
 
 // Reader takes the pages of a list one by one, where a goroutine that waits for them would be one too many. The caller
-// sends a request with [Reader.Params], and gives the result to [Reader.Take], until that returns the last page or an
+// sends a request with [Reader.Params], and gives the result to [Reader.Add], until that returns the last page or an
 // error.
 type Reader struct {
 	most, taken int
@@ -58,9 +58,9 @@ func NewReader(most int) *Reader {
 // Params returns the params of the next request; nil for the first page.
 func (r *Reader) Params() json.RawMessage { return Page{Cursor: r.cursor}.Params() }
 
-// Take returns the page that has this result. The error is an [Endless], and says that there is no next page although
+// Add returns the page that has this result. The error is an [Endless], and says that there is no next page although
 // the server names one. The page can be used even then.
-func (r *Reader) Take(result json.RawMessage) (Page, error) {
+func (r *Reader) Add(result json.RawMessage) (Page, error) {
 	next := Next(result)
 	page := Page{r.cursor, result, next == nil}
 	if next == nil {
@@ -92,7 +92,7 @@ func Read(most int, ask func(params json.RawMessage) (result json.RawMessage, er
 				yield(Page{}, err)
 				return
 			}
-			page, endless := r.Take(result)
+			page, endless := r.Add(result)
 			if !yield(page, nil) || page.Last {
 				return
 			}

@@ -110,7 +110,7 @@ func TestArgumentsAsHeaderText(t *testing.T) {
 // learn learns a result of tools/list, and returns also the mirrored arguments of a tool.
 func learn(result, tool string) (valid string, broken map[string]error, mirrored []stateless.Param) {
 	var tools stateless.Tools
-	kept, broken := tools.Learn(nil, json.RawMessage(result))
+	kept, broken := tools.NotePage(nil, json.RawMessage(result))
 	mirrored, _ = tools.Mirrored(tool)
 	return string(kept), broken, mirrored
 }

@@ -44,9 +44,9 @@ func (t *Tools) Mirrored(name string) ([]Param, bool) {
 	return params, ok || t.complete
 }
 
-// Learn reads a result of tools/list, the answer to params. It returns the result without
+// NotePage notes the tools of a result of tools/list, the answer to params. It returns the result without
 // the tools whose annotations break the rules, and which rule each of them breaks.
-func (t *Tools) Learn(params, result json.RawMessage) (valid json.RawMessage, broken map[string]error) {
+func (t *Tools) NotePage(params, result json.RawMessage) (valid json.RawMessage, broken map[string]error) {
 	broken = make(map[string]error)
 	list, _ := rawjson.Member(result, "tools")
 	t.mu.Lock()
@@ -111,7 +111,7 @@ func (t *Tools) listPages(ask func(params json.RawMessage) (*jsonrpc.Message, er
 		if err != nil {
 			return false
 		}
-		t.Learn(page.Params(), page.Result)
+		t.NotePage(page.Params(), page.Result)
 	}
 	return true
 }

@@ -36,7 +36,7 @@ func (b *backend) Receive(m *jsonrpc.Message) {
 	if m.Kind != jsonrpc.Request {
 		return
 	}
-	r, err := b.c.Begin(m)
+	r, err := b.c.BeginRequest(m)
 	if err != nil {
 		return
 	}

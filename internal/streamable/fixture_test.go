@@ -82,7 +82,7 @@ func (s *server) Receive(m *jsonrpc.Message) {
 	}
 	s.b.mu.Unlock()
 	if m.Kind == jsonrpc.Request {
-		if _, err := s.c.Begin(m); err != nil {
+		if _, err := s.c.BeginRequest(m); err != nil {
 			s.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32603, "%v", err)))
 			return
 		}

@@ -26,8 +26,8 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 			const others = 1<<30 - 8<<20
-			f.budget.Force(others)
-			defer f.budget.Force(-others)
+			f.budget.ForceReserve(others)
+			defer f.budget.ForceReserve(-others)
 			f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
 				large := []byte(`{"x":"` + strings.Repeat("x", 2<<20) + `"}`)
 				n, _ := rawjson.Integer([]byte(m.ID))

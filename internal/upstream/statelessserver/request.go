@@ -105,7 +105,7 @@ func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message, direct bool) {
 	result := m.Result()
 	if k.Method == mcp.MethodListTools {
 		var broken map[string]error
-		result, broken = c.tools.Learn(k.Msg.Params(), result)
+		result, broken = c.tools.NotePage(k.Msg.Params(), result)
 		for name, err := range broken {
 			c.x.Log.Warn("tool left out: its x-mcp-header is invalid", "tool", clip.Short(name), "err", err)
 		}

@@ -60,8 +60,8 @@ type child struct {
 	heard  atomic.Bool // it has sent a message
 	inLine atomic.Bool // the last that it wrote to stdout ends no line
 	// printed is the last text on stdout before any message.
-	printed atomic.Pointer[string]
-	manner  atomic.Pointer[string] // what it does wrong on stdout, of which it has written no message; nil: nothing
+	printed     atomic.Pointer[string]
+	stdoutFault atomic.Pointer[string] // what it does wrong on stdout, of which it has written no message; nil: nothing
 
 	mu     sync.Mutex // guards the two below
 	reaped bool       // the process id may belong to another process now
@@ -178,14 +178,14 @@ func (c *child) accept(line []byte, cut bool) []message {
 	if found.part && !c.parts {
 		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes",
 			len(line))
-		c.noteManner(writesJSONOverLines)
+		c.noteStdoutFault(writesJSONOverLines)
 	}
 	c.parts = found.part
 	if len(found.messages) > 0 {
 		if found.messages[0].form != wire.AfterWords { // else it may be a text
 			c.messages += len(found.messages)
 			c.heard.Store(true)
-			c.manner.Store(nil)
+			c.stdoutFault.Store(nil)
 		}
 		for i, m := range found.messages {
 			found.messages[i].data = valid(m.data)
@@ -206,9 +206,9 @@ func (c *child) reportText(text []byte) {
 		c.printed.Store(&short)
 	}
 	if bytes.HasPrefix(text, []byte("Content-Length:")) {
-		c.noteManner(writesFrames)
+		c.noteStdoutFault(writesFrames)
 	} else {
-		c.noteManner(writesText)
+		c.noteStdoutFault(writesText)
 	}
 	c.limited.Warn("server writes text to stdout: stdout is for MCP, one JSON message a line; log to stderr", "text",
 		short, "bytes", len(text))
@@ -226,10 +226,10 @@ const (
 		"it still boots, or has to be started in its stdio mode"
 )
 
-// noteManner notes what a child that has sent no message does wrong.
-func (c *child) noteManner(manner string) {
+// noteStdoutFault notes what a child that has sent no message does wrong.
+func (c *child) noteStdoutFault(fault string) {
 	if c.messages == 0 {
-		c.manner.CompareAndSwap(nil, &manner)
+		c.stdoutFault.CompareAndSwap(nil, &fault)
 	}
 }
 
@@ -247,9 +247,9 @@ func (c *child) Printed() string {
 // excuse says what a child that runs and has sent no message does wrong, "" if nothing is
 // known.
 func (c *child) excuse() string {
-	switch manner := c.manner.Load(); {
-	case manner != nil:
-		return *manner
+	switch fault := c.stdoutFault.Load(); {
+	case fault != nil:
+		return *fault
 	case c.inLine.Load():
 		return endsNoLine
 	case !c.heard.Load() && c.stdin.unread():

@@ -66,8 +66,8 @@ func (p Phase) sessionTakesRequests() bool {
 	return p == Preparing || p == Opening || p == Fresh || p == Awake
 }
 
-// ends reports whether no session will follow.
-func (p Phase) ends() bool {
+// isLast reports whether no session will follow.
+func (p Phase) isLast() bool {
 	return p == Finishing || p == Drained || p == Dismissed || p == Closed
 }
 
@@ -430,7 +430,7 @@ func findMove(phase Phase, event Event) (move, bool) {
 	if m, ok := movesWithSession[event]; ok && phase.sessionTakesRequests() {
 		return m, true
 	}
-	if m, ok := movesAtTheEnd[event]; ok && phase.ends() {
+	if m, ok := movesAtTheEnd[event]; ok && phase.isLast() {
 		return m, true
 	}
 	m, ok := movesOfAll[event]

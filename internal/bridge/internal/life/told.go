@@ -59,9 +59,9 @@ var declareds = []Declared{DeclaredNothing, DeclaredOwn, DeclaredUnkept, Declare
 func BeginsAnew(phase Phase, event Event) bool {
 	switch event {
 	case OwnInitialize, OwnUnkept:
-		return !phase.sessionTakesRequests() && !phase.ends()
+		return !phase.sessionTakesRequests() && !phase.isLast()
 	case MoreDeclared:
-		return phase != Opening && phase != Awake && !phase.ends()
+		return phase != Opening && phase != Awake && !phase.isLast()
 	}
 	return false
 }
@@ -162,7 +162,7 @@ func isDue(action Action, told Told, event Event) bool {
 
 // AnswersLists reports whether a request for a list is answered from what the client was told.
 func (s State) AnswersLists() bool {
-	if s.Phase.ends() || s.Phase == Opening || s.Phase == Fresh || s.Phase == Awake {
+	if s.Phase.isLast() || s.Phase == Opening || s.Phase == Fresh || s.Phase == Awake {
 		return false
 	}
 	return s.Told == ToldNearest || s.Told == ToldLists
@@ -171,7 +171,7 @@ func (s State) AnswersLists() bool {
 // Condition returns how it is with the server.
 func (s State) Condition() asker.Condition {
 	switch {
-	case s.Phase.ends():
+	case s.Phase.isLast():
 		return asker.Gone
 	case s.Phase.sessionTakesRequests():
 		return asker.Up

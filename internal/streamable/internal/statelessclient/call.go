@@ -197,7 +197,7 @@ func (k *pooledCall) cancel(reason string) {
 func (k *pooledCall) reply(a *reply, q *request, m *jsonrpc.Message) {
 	if result := m.Result(); result != nil {
 		if q.Method == mcp.MethodListTools {
-			k.pc.group.tools.Learn(q.Params(), result)
+			k.pc.group.tools.NotePage(q.Params(), result)
 		}
 		if _, typed := rawjson.Member(result, "resultType"); !typed || !k.pc.stateless {
 			result = stateless.Complete(q.Method, result, k.pc.info())
