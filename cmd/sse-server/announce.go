@@ -16,8 +16,8 @@ import (
 
 // announce says where the daemon is: in the log for programs, on stdout for people.
 func (m *Main) announce(d *daemon, c *config.Config) {
-	main, admin := d.endpoints[0], ""
-	base, first := main.URL(), c.Each()[0]
+	mainEndpoint, admin := d.endpoints[0], ""
+	base, first := mainEndpoint.URL(), c.Each()[0]
 	where := []any{"url", base + c.PathOf(first), "server", c.Title(first)}
 	if len(c.Servers) > 0 {
 		var urls []any // by name
@@ -41,12 +41,12 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 		where = append(where, "cluster", c.ClusterName, "replica",
 			httpcheck.ClusterOf(d.common.Cluster).Replicas()[0].Name)
 	}
-	d.log.With("addr", main.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
-	if main.Option == background.SharedOption { // nobody reads it
+	d.log.With("addr", mainEndpoint.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
+	if mainEndpoint.Option == background.SharedOption { // nobody reads it
 		return
 	}
 	var text bytes.Buffer // in one piece: the log is on the same terminal
-	setup.Banner(&text, base, main.Elsewhere(), c)
+	setup.Banner(&text, base, mainEndpoint.Elsewhere(), c)
 	d.tellProcesses(&text)
 	if admin != "" {
 		fmt.Fprintf(&text, "Status page   %s/status\n\n", admin)

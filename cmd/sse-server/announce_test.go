@@ -21,7 +21,7 @@ func TestPageNamesTheServer(t *testing.T) {
 		"demo":       nil,
 	} {
 		c := mustLoad(t, nil, args...)
-		if _, options := served(c, c.Each()[0], gateway.Options{}); options.Title != want {
+		if _, options := upstreamOf(c, c.Each()[0], gateway.Options{}); options.Title != want {
 			t.Errorf("got %q, want %q", options.Title, want)
 		}
 	}

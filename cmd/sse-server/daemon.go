@@ -48,7 +48,7 @@ type daemon struct {
 	leave   func()            // the cluster; nothing without one
 	watcher *fsnotify.Watcher // of the files of config; nil: they are not watched
 
-	// Has a value while a reload runs, and once the daemon stops; guards what follows.
+	// turn is a lock: a full channel means that a reload or the stop has it. It guards the fields below.
 	turn     chan struct{}
 	gateways map[string]*gateway.Gateway // by the name of the server or view
 	views    map[string]*compose.View    // by their names
@@ -147,27 +147,10 @@ func (d *daemon) setConfig(c *config.Config) {
 // replaced, first those of servers, then those of views, which have members among them. It checks all before it
 // changes anything. Views that stay get their new members last: those of a reload that fails are shut down.
 func (d *daemon) replaceGateways(c *config.Config) (err error) {
-	trial := d.common
-	trial.Registry, trial.Cluster = nil, nil
-	threads := 10_000 // of Go itself, and those that the children hold while they run: Go ends a program with more
-	for _, s := range c.Each() {
-		if _, err := newGateway(c, s, trial); err != nil { // starts nothing
-			return err
-		}
-		if s.Kind() == config.OfCommand {
-			warm := 1
-			if s.Warm != nil {
-				warm = *s.Warm
-			}
-			threads += s.MaxConnections + warm
-		}
+	if err := d.checkAll(c); err != nil {
+		return err
 	}
-	for _, v := range c.Views {
-		if err := tryView(c, v, trial); err != nil {
-			return err
-		}
-	}
-	debug.SetMaxThreads(threads)
+	setMaxThreads(c)
 	var all, made []*gateway.Gateway
 	var root *gateway.Gateway // of the view of all; nil: there is none
 	named, views := map[string]*gateway.Gateway{}, map[string]*compose.View{}
@@ -179,7 +162,7 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 		}
 	}()
 	for _, s := range c.Each() {
-		up, options := served(c, s, d.common)
+		up, options := upstreamOf(c, s, d.common)
 		gw, err := d.gateways[s.Name], error(nil)
 		if gw != nil {
 			err = gw.Reconfigure(up, options)
@@ -226,6 +209,39 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 	}
 	d.gateways, d.views = named, views
 	return errors.Join(refused...)
+}
+
+// checkAll returns an error if a gateway or a view of c cannot be made. It starts nothing, and changes nothing.
+func (d *daemon) checkAll(c *config.Config) error {
+	trial := d.common
+	trial.Registry, trial.Cluster = nil, nil
+	for _, s := range c.Each() {
+		if _, err := newGateway(c, s, trial); err != nil {
+			return err
+		}
+	}
+	for _, v := range c.Views {
+		if err := tryView(c, v, trial); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setMaxThreads lets the program have the threads that its child processes hold while they run, beside the 10,000 that
+// Go allows without this. Go ends a program with more.
+func setMaxThreads(c *config.Config) {
+	threads := 10_000
+	for _, s := range c.Each() {
+		if s.Kind() == config.OfCommand {
+			warm := 1
+			if s.Warm != nil {
+				warm = *s.Warm
+			}
+			threads += s.MaxConnections + warm
+		}
+	}
+	debug.SetMaxThreads(threads)
 }
 
 // serveGateways serves these gateways from now on, root beside the others if it is not nil.
@@ -276,24 +292,24 @@ func (d *daemon) viewOf(c *config.Config, v *config.View, servers map[string]*ga
 }
 
 // newGateway builds the gateway of one server.
-func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
+func newGateway(c *config.Config, s *config.Server, common gateway.Options) (*gateway.Gateway, error) {
 	refuses := c.Does == "check" && !c.Check.Start // with --start each server is tried, and the others are, too
 	alone := s.Name == "" || c.Does == "stdio" && c.ViewOfStdio() == nil
 	if err := s.CheckCommand(); err != nil && (alone || refuses) {
 		return nil, err
 	} else if err != nil { // the other servers can be served
-		shared.Logger.Warn("configuration warning", "warning", err.Error())
+		common.Logger.Warn("configuration warning", "warning", err.Error())
 	}
-	gw, err := gateway.New(served(c, s, shared))
+	gw, err := gateway.New(upstreamOf(c, s, common))
 	if err != nil {
 		return nil, c.Explain(s, err)
 	}
 	return gw, nil
 }
 
-// served returns what the gateway of one server serves, and its options.
-func served(c *config.Config, s *config.Server, shared gateway.Options) (upstream.Upstream, gateway.Options) {
-	options := c.Gateway(s, shared)
+// upstreamOf returns the upstream of one server, and the options of the gateway in front of it.
+func upstreamOf(c *config.Config, s *config.Server, common gateway.Options) (upstream.Upstream, gateway.Options) {
+	options := c.Gateway(s, common)
 	options.Title = c.Title(s)
 	forprogram.OptionsOf(&options).Remedy = func(err error) string { return advice.For(s, err.Error()) }
 	if up := s.Upstream(); up != nil {

@@ -3,8 +3,10 @@
 // This package connects its parts, each of which is a package below internal. Read it in this order:
 //
 //	app.go       reads the configuration, and chooses between what follows and a command that ends at once
-//	stdio.go     serves one client on stdin and stdout
-//	daemon.go    builds the gateways and their addresses; routes.go says what is at which path
+//	stdio.go     serves one client on stdin and stdout: a server, a view, or the shared sse-server of --connect; and
+//	             learns what the server of such a client says
+//	daemon.go    builds the gateways and their addresses; views.go builds views over them; routes.go says what is at
+//	             which path
 //	serve.go     runs them until a signal, and stops them in order; announce.go says where they are
 //	reload.go    replaces the configuration; watch.go and signals ask for that
 //	systemd.go   tells systemd the state

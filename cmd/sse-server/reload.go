@@ -100,7 +100,7 @@ func (d *daemon) apply(next *config.Config) error {
 	return nil
 }
 
-// retire shuts down a gateway that no longer serves. stop waits for it, and abort ends it at
+// retire shuts down a gateway that no longer serves. shutDown waits for it, and abort ends it at
 // once.
 func (d *daemon) retire(gw *gateway.Gateway) {
 	d.retired.Store(gw, nil)

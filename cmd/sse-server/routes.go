@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/gorilla/mux"
@@ -15,21 +16,27 @@ import (
 // isOnAdmin ends what the main address says of a route for operators that another address has.
 const isOnAdmin = " is on the address of admin-addr"
 
-// routes are those of the main and of the admin address. Without a separate admin address,
-// the main one has the admin routes that tell nothing about single connections. Health and
-// readiness are open, because probes have no token.
-func (d *daemon) routes(together bool) (main, operators *mux.Router) {
-	main, operators = mux.NewRouter().SkipClean(true), mux.NewRouter().SkipClean(true)
+// These are the paths for operators: those of the admin address alone, and those that the main address has too where
+// it has the admin routes.
+var (
+	onAdminAlone = []string{"/connections", "/status", reloadPath}
+	onEither     = []string{"/healthz", "/readyz", "/metrics"}
+)
+
+// routes are those of the main address, for clients, and of the admin address, for operators. Without
+// a separate admin address, the main one has the admin routes that tell nothing about single
+// connections. Health and readiness are open, because probes have no token.
+func (d *daemon) routes(together bool) (clients, operators *mux.Router) {
+	clients, operators = mux.NewRouter().SkipClean(true), mux.NewRouter().SkipClean(true)
 	admin := d.gw.Admin()
 	protected, scraped := protect(&d.guard, admin), protect(&d.scrapes, admin)
-	open, absent, where := operators, []string{"/connections", "/status", reloadPath, "/healthz", "/readyz",
-		"/metrics"}, isOnAdmin
+	open, absent, where := operators, slices.Concat(onAdminAlone, onEither), isOnAdmin
 	if together {
-		open, absent, where = main, absent[:3], " is served with --admin-addr alone"
-		main.Handle("/metrics", scraped)
+		open, absent, where = clients, onAdminAlone, " is served with --admin-addr alone"
+		clients.Handle("/metrics", scraped)
 	}
 	for _, path := range absent {
-		main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		clients.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			guard, text := d.guard.Load(), path+where
 			if !together && guard.IsLocal(r) { // others need not know
 				text += ": " + d.endpoints[1].URL() + path
@@ -45,11 +52,12 @@ func (d *daemon) routes(together bool) (main, operators *mux.Router) {
 	operators.Handle(reloadPath, protect(&d.guard, http.HandlerFunc(d.serveReload)))
 	operators.Path("/").Handler(http.RedirectHandler("/status", http.StatusFound)) // for people
 	operators.PathPrefix("/").Handler(protected)
-	main.PathPrefix("/.well-known/oauth-protected-resource/").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	const metadata = "/.well-known/oauth-protected-resource/"
+	clients.PathPrefix(metadata).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cmp.Or(d.config.Load().Metadata[r.URL.EscapedPath()], http.NotFoundHandler()).ServeHTTP(w, r)
 	})
-	main.PathPrefix("/").Handler(d.boundFields(d.gw))
-	return main, operators
+	clients.PathPrefix("/").Handler(d.boundFields(d.gw))
+	return clients, operators
 }
 
 // protect has guard check Host, Origin and token before a route.

@@ -76,7 +76,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	notify(d.log, systemd.SdNotifyStopping)
 	cancel()
 	checking.Wait() // it starts nothing any more
-	return m.stop(d.log, d.grace(), d.stop, d.abort, slow, code)
+	return m.stopWithin(d.log, d.grace(), d.shutDown, d.abort, slow, code)
 }
 
 // tellWaiting says what the end waits for, if clients are connected, and that a second signal does not.
@@ -113,9 +113,9 @@ func (m *Main) tellStopping(why string, grace time.Duration) {
 // slowStop is after how long a stop says for what it waits.
 const slowStop = time.Second
 
-// stop calls end, which it gives the time grace, and returns code. A second signal calls
-// abort, and stop does not wait any more. slow, if it is not nil, is called if the end takes long.
-func (m *Main) stop(
+// stopWithin calls end, which it gives the time grace, and returns code. A second signal calls
+// abort, and stopWithin does not wait any more. slow, if it is not nil, is called if the end takes long.
+func (m *Main) stopWithin(
 	log *slog.Logger, grace time.Duration, end func(context.Context), abort, slow func(), code int,
 ) int {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
@@ -173,27 +173,27 @@ func (d *daemon) isReachable() bool {
 	return !is || shared.IsReachable()
 }
 
-// stop ends the daemon in order: the main address accepts no more connections,
+// shutDown ends the daemon in order: the main address accepts no more connections,
 // readiness fails, the gateway finishes what is in flight and closes the
 // streams, and the admin address, which tells how far that is, goes last. When
 // ctx ends first, what is left is cut.
-func (d *daemon) stop(ctx context.Context) {
+func (d *daemon) shutDown(ctx context.Context) {
 	select {
 	case d.turn <- struct{}{}: // for good: nothing is reloaded any more
 	case <-ctx.Done():
 	}
-	d.endpoints[0].Stop(ctx)
+	mainEndpoint, closed := d.endpoints[0], make(chan error, 1)
+	mainEndpoint.Stop(ctx)
 	d.gw.Drain()
-	main, closed := d.endpoints[0], make(chan error, 1)
 	// Shutdown returns when the last stream is gone, at the latest when ctx ends.
-	go func() { closed <- main.Server.Shutdown(ctx) }()
+	go func() { closed <- mainEndpoint.Server.Shutdown(ctx) }()
 	err := d.gw.Shutdown(ctx)
 	if late := <-closed; err == nil {
 		err = late // else the gateway has told what was cut
 	}
 	if err != nil {
 		d.log.Warn("shutdown timeout, streams were cut", "err", err, "timeout", d.grace())
-		if err := main.Close(); err != nil {
+		if err := mainEndpoint.Close(); err != nil {
 			d.log.Warn("close failed", "err", err)
 		}
 	}

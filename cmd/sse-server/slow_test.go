@@ -42,7 +42,7 @@ func startImpatient(t *testing.T, read time.Duration) *program {
 	served := make(chan error, 1)
 	go func() { served <- d.endpoints[0].Serve() }()
 	t.Cleanup(func() {
-		d.stop(context.Background())
+		d.shutDown(context.Background())
 		<-served
 	})
 	return &program{t: t, url: "http://" + d.endpoints[0].Addr().String() + "/mcp"}

@@ -20,16 +20,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
-// surviveReaders has a write fail to which nobody listens any more. Otherwise it would end the program, and
-// nothing would end what its servers have started. Ignore would do the same to the servers, which inherit
-// that.
+// surviveReaders makes a write to a closed pipe return an error instead of ending the program, which has servers to
+// end. SIG_IGN would be inherited by the servers.
 func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // serveStdio serves one client on stdin and stdout, until stdin ends, a signal comes, or the
 // parent process ends. It returns the exit code.
-func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
-	log := shared.Logger
-	s, gw, behind, err := openStdio(c, shared)
+func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
+	log := common.Logger
+	s, gw, behind, err := openStdio(c, common)
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -42,31 +41,30 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	client := background.NewIntroduction(m.Stdin, m.Stdout)
-	serving, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
-	var standing sync.WaitGroup
-	var learner io.Closer // which waits for the end of this process; nil: none does
-	known := forprogram.Of(gw)
-	if known.Remembers() && c.StateDir != "" {
-		standing.Go(func() { // ends with serving
-			learner = background.StandBy(serving, client, known, m.Args, c.StateDir, log)
+	serving, endServing := context.WithCancelCause(ctx)
+	defer endServing(nil)
+	// StandBy starts a process, the learner, if the client has to wait for its first answer. The learner outlives this
+	// process if the client ends it early: it learns what the server says, so that memory answers the next client.
+	var standingBy sync.WaitGroup
+	var learner io.Closer // nil: there is none
+	program := forprogram.Of(gw)
+	if program.Remembers() && c.StateDir != "" {
+		standingBy.Go(func() { // ends with serving
+			learner = background.StandBy(serving, client, program, m.Args, c.StateDir, log)
 		})
 	}
-	release := known.UseServer()
+	// Until then other programs do not start these servers in an empty folder.
+	release := []func(){program.UseServer()}
 	for _, g := range behind {
-		releaseOthers, releaseOne := release, forprogram.Of(g).UseServer()
-		release = func() {
-			releaseOthers()
-			releaseOne()
-		}
+		release = append(release, forprogram.Of(g).UseServer())
 	}
 	served := make(chan error, 1)
 	go func() { served <- gw.ServeStdio(ctx, client, client, grace) }()
 	code, why := m.awaitEnd(served, grace, log)
-	leave(why)
-	standing.Wait()
-	defer runtime.KeepAlive(&learner)
-	return m.stop(log, grace, func(ctx context.Context) {
+	endServing(why)
+	standingBy.Wait()
+	defer runtime.KeepAlive(&learner) // it has the pipe whose end tells the learner that this process has ended
+	return m.stopWithin(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
@@ -79,7 +77,9 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 			})
 		}
 		ending.Wait()
-		release()
+		for _, releaseServer := range release {
+			releaseServer()
+		}
 	}, func() {
 		for _, g := range append(behind, gw) {
 			forprogram.Abort(g)
@@ -89,7 +89,7 @@ func (m *Main) serveStdio(c *config.Config, shared gateway.Options) int {
 
 // openStdio returns what is served on stdin and stdout, and its gateway: a server, the shared sse-server of --connect,
 // or a view. behind are the gateways of the servers of a view.
-func openStdio(c *config.Config, shared gateway.Options) (s *config.Server, gw *gateway.Gateway,
+func openStdio(c *config.Config, common gateway.Options) (s *config.Server, gw *gateway.Gateway,
 	behind []*gateway.Gateway, err error) {
 	onStdio := []string{gateway.TransportStdio.String()}
 	switch v := c.ViewOfStdio(); {
@@ -98,13 +98,13 @@ func openStdio(c *config.Config, shared gateway.Options) (s *config.Server, gw *
 		servers := make(map[string]*gateway.Gateway)
 		for _, m := range v.Members {
 			m.Server.Transports = onStdio // it ends with the client, as a server alone does
-			g, err := newGateway(c, m.Server, shared)
+			g, err := newGateway(c, m.Server, common)
 			if err != nil {
 				return nil, nil, nil, err
 			}
 			servers[m.Name], behind = g, append(behind, g)
 		}
-		_, gw, err = openView(c, v, servers, shared)
+		_, gw, err = openView(c, v, servers, common)
 		return v.Server, gw, behind, err
 	case c.Connect != nil:
 		s = c.Each()[0]
@@ -114,12 +114,12 @@ func openStdio(c *config.Config, shared gateway.Options) (s *config.Server, gw *
 			}
 		}
 		s.Transports = onStdio
-		gw, err = connectedGateway(c, s, shared)
+		gw, err = connectedGateway(c, s, common)
 		return s, gw, nil, err
 	default:
 		s = c.Each()[0]
 		s.Transports = onStdio
-		gw, err = newGateway(c, s, shared)
+		gw, err = newGateway(c, s, common)
 		return s, gw, nil, err
 	}
 }
@@ -153,26 +153,26 @@ func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logg
 // connectedGateway returns the gateway of sse-server stdio --connect. Memory of the server answers the client
 // also before the daemon is there.
 func connectedGateway(c *config.Config, s *config.Server, common gateway.Options) (*gateway.Gateway, error) {
-	up, options := served(c, s, common)
-	shared, err := background.Connect(c, up, common.Logger)
+	up, options := upstreamOf(c, s, common)
+	connected, err := background.Connect(c, up, common.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Place("connect"), err)
 	}
 	// These are for the daemon.
 	options.Warm, options.Sessions = 0, gateway.SessionsPerConnection
 	options.MaxInFlight, options.ForwardHeaders = 0, nil
-	return gateway.New(shared, options)
+	return gateway.New(connected, options)
 }
 
 // learn is the process that stands by for a client: it has the server say what it says, unless that is remembered. It
 // returns the exit code.
 func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, log *slog.Logger) int {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	go func() { // ends with ctx
 		select {
 		case <-m.signals:
-			stop()
+			cancel()
 		case <-ctx.Done():
 		}
 	}()
@@ -189,5 +189,5 @@ func (m *Main) learn(c *config.Config, s *config.Server, gw *gateway.Gateway, lo
 	case <-ctx.Done():
 	}
 	end := func(ctx context.Context) { _ = gw.Shutdown(ctx) }
-	return m.stop(log, time.Duration(c.ShutdownTimeout), end, func() { forprogram.Abort(gw) }, nil, code)
+	return m.stopWithin(log, time.Duration(c.ShutdownTimeout), end, func() { forprogram.Abort(gw) }, nil, code)
 }

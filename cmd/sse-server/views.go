@@ -20,8 +20,8 @@ func composedOf(v *config.View, servers map[string]*gateway.Gateway, log *slog.L
 }
 
 // optionsOfView returns the options of the gateway in front of a view.
-func optionsOfView(c *config.Config, v *config.View, shared gateway.Options) gateway.Options {
-	options := c.Gateway(v.Server, shared)
+func optionsOfView(c *config.Config, v *config.View, common gateway.Options) gateway.Options {
+	options := c.Gateway(v.Server, common)
 	options.Title = v.Title
 	return options
 }
@@ -40,13 +40,13 @@ func tryView(c *config.Config, v *config.View, trial gateway.Options) error {
 }
 
 // openView returns a view over the gateways of its servers, and the gateway in front of it.
-func openView(c *config.Config, v *config.View, servers map[string]*gateway.Gateway, shared gateway.Options) (
+func openView(c *config.Config, v *config.View, servers map[string]*gateway.Gateway, common gateway.Options) (
 	*compose.View, *gateway.Gateway, error) {
-	view, err := compose.New(composedOf(v, servers, shared.Logger))
+	view, err := compose.New(composedOf(v, servers, common.Logger))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", v.Place("name"), err)
 	}
-	gw, err := gateway.New(view, optionsOfView(c, v, shared))
+	gw, err := gateway.New(view, optionsOfView(c, v, common))
 	if err != nil {
 		return nil, nil, c.Explain(v.Server, err)
 	}
