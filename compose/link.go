@@ -379,7 +379,8 @@ func (l *link) lost(c *conn, err error) {
 	}
 }
 
-// disconnect closes the connection. What is on its way there fails: it can be repeated if the member has not taken it.
+// disconnect closes the connection. Requests on their way there fail: untaken, the one that the member has not taken,
+// can be repeated.
 func (l *link) disconnect(untaken jsonrpc.ID) {
 	s, c := l.s, l.conn
 	close(c.over)

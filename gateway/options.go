@@ -158,9 +158,9 @@ type Options struct {
 	// a session. It takes their values from the request that opened the connection: over HTTP+SSE its GET, over
 	// Streamable HTTP its first POST. Default none. Not with SessionsShared.
 	ForwardHeaders []string
-	// Select chooses among the tools, prompts and resources of the server. What it leaves out is in no list, and a
-	// request that names it gets the error of an unknown name before it reaches the server. What is remembered of
-	// the server is whole. A tool that Select.Only needs the hints of cannot be called before the server has listed
+	// Select chooses among the tools, prompts and resources of the server. An entry that it leaves out is in no list,
+	// and a request that names it gets the error of an unknown name before it reaches the server. Memory has the lists
+	// of the server whole. A tool that Select.Only needs the hints of cannot be called before the server has listed
 	// it to some client, or memory has its list. It must not be changed later. It is an error in front of a
 	// compose.View, whose members have rules of their own. Default nil: everything.
 	Select *compose.Selection

@@ -184,7 +184,7 @@ type entry struct {
 	*Answers
 }
 
-// file is what a file has. That of a server with one tool, which the gateway has asked in one place, is
+// file is the content of a file. For a server with one tool, which the gateway has asked in one place, it is
 //
 //	{"layout":5,"server":"ff24337324cf8748708ece7f785fd548","answers":[
 //	  {"place":"9e16cc16222a7664b239299e356fddb5","version":"2025-11-25","capabilities":"{}","who":"gateway",
