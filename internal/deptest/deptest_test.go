@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"gateway/internal/statuspage", "internal/page", "internal/forprogram"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
-	{"cmd/sse-server/internal/tree", "cmd/sse-server/internal/exit", "cmd/sse-server/internal/plaintext", "cmd/sse-server/internal/terminal"},
+	{"cmd/sse-server/internal/tree", "cmd/sse-server/internal/envfile", "cmd/sse-server/internal/naming", "cmd/sse-server/internal/exit", "cmd/sse-server/internal/plaintext", "cmd/sse-server/internal/terminal"},
 	{"cmd/sse-server/internal/clientfile", "cmd/sse-server/internal/firstprocess"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/diagnosis", "internal/completions"},
 	{"cmd/sse-server/internal/advice", "cmd/sse-server/internal/observe", "cmd/sse-server/internal/listen", "cmd/sse-server/internal/background", "cmd/sse-server/internal/setup"},

@@ -5,13 +5,15 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/naming"
 )
 
 // Behind returns the server that an entry leads to: itself, or for the program sse-server stdio the command
 // or the URL that it has. It reports false if that is an sse-server: the one that c is of, at whatever path,
 // or one that the entry starts with a file or an address of its own.
 func (c *Config) Behind(e Entry) (Entry, bool) {
-	if len(e.Command) > 0 && programOf(e.Command) == "sse-server" {
+	if len(e.Command) > 0 && naming.ProgramOf(e.Command) == "sse-server" {
 		of := newConfig()
 		err := of.readFlags(e.Command[1:])
 		if err != nil || of.Does != "stdio" || of.Config != "" || of.Kind() == OfDemo {

@@ -41,12 +41,12 @@
 // # Order of the files
 //
 //	config.go    the options, Load, flags and variables; value.go: types of values; help.go, usage.txt: --help
-//	file.go      the YAML file; clients.go: the file of a client in its place; envfile.go: env-files
+//	file.go      the YAML file; clients.go: the file of a client in its place; package envfile: env-files
 //	check.go     what options must fulfil; connect.go, idkey.go, token.go, oauth.go: those of one feature
 //	upstream.go  the options for package gateway, and the process or the URL of a server
 //	itself.go    refuses a server that is this sse-server itself
 //	change.go    reads files; compares configurations for a reload
-//	naming.go    the name of a server for people
+//	title.go     the name of a server for people; package naming finds it
 //	make.go      writes a file for sse-server init; harmless.go: what in it is no secret; behind.go: what an entry
 //	             leads to
 //	refuse.go    errors for what people type; meant.go: what they mean; supergateway.go: the command lines of another

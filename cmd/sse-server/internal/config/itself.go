@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/naming"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
@@ -74,10 +75,10 @@ var urlOptions = []string{"--url", "--sse", "--streamableHttp"}
 // passesOn reports whether a command starts such a program on this machine, by itself or by a launcher such as
 // npx. The programs that ssh or docker start run elsewhere, where localhost is another one.
 func passesOn(command []string) bool {
-	if len(command) == 0 || slices.Contains(containers, programOf(withoutEnv(command))) {
+	if len(command) == 0 || naming.RunsInContainer(command) {
 		return false
 	}
-	name, _ := nameOfCommand(command, "")
+	name, _ := naming.OfCommand(command, "")
 	return slices.Contains(passOn, strings.ToLower(name))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/envfile"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/plainjson"
@@ -238,7 +239,7 @@ var startsWithDigit = regexp.MustCompile(`^[0-9]`)
 func (f *File) envFiles(name string, files []string) (all []text) {
 	if len(f.values) > 0 {
 		path := f.how.EnvFile(name)
-		f.EnvFiles[path] = formatEnvFile(f.values)
+		f.EnvFiles[path] = envfile.Format(f.values)
 		files = append(files, path)
 	}
 	return asTexts(files)
@@ -305,7 +306,7 @@ func (f *File) env(name string, e Entry) (all yaml.MapSlice) {
 	for _, variable := range slices.Sorted(maps.Keys(e.Env)) {
 		value := e.Env[variable]
 		isText := e.From == "" || !reference.MatchString(value)
-		if isText && f.how.EnvFile != nil && envFileName.MatchString(variable) && !refersTo[variable] &&
+		if isText && f.how.EnvFile != nil && envfile.IsName(variable) && !refersTo[variable] &&
 			!strings.Contains(value, "\x00") {
 			f.values[variable] = value
 			continue

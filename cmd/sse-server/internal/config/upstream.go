@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/envfile"
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
@@ -490,7 +491,7 @@ func (s *Server) readEnvFile(c *Config) error {
 			return s.refuse("env-file", "%v", err)
 		}
 		c.warnOfOthers(file, info)
-		variables, err := parseEnvFile(string(data))
+		variables, err := envfile.Parse(string(data))
 		if err != nil {
 			return s.refuse("env-file", "%s: %v", file, err)
 		}

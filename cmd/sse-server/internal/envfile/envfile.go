@@ -1,4 +1,10 @@
-package config
+// Package envfile reads and writes env-files: lines NAME=VALUE, as Docker and systemd have them.
+//
+//	# a comment
+//	export TOKEN='ab$CD'
+//	KEY="-----BEGIN
+//	x"
+package envfile
 
 import (
 	"fmt"
@@ -9,18 +15,21 @@ import (
 )
 
 var (
-	envFileName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
-	// envFileComment is what may follow a value in quotes.
-	envFileComment = regexp.MustCompile(`^[ \t]*(#.*)?$`)
-	// envFileTail is a comment after a value without quotes. A # within a word is none.
-	envFileTail = regexp.MustCompile(`[ \t]#.*$`)
+	namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+	// comment is what may follow a value in quotes.
+	comment = regexp.MustCompile(`^[ \t]*(#.*)?$`)
+	// tail is a comment after a value without quotes. A # within a word is none.
+	tail = regexp.MustCompile(`[ \t]#.*$`)
 	// escapes are those between double quotes. Any other backslash stays.
 	escapes = strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\"`, `"`, `\\`, `\`, `\$`, `$`)
 )
 
-// parseEnvFile returns the variables of lines NAME=VALUE, by name. It expands nothing: a $ in a secret is a
+// IsName reports whether a variable can have this name in an env-file.
+func IsName(name string) bool { return namePattern.MatchString(name) }
+
+// Parse returns the variables of an env-file, by name. It expands nothing: a $ in a secret is a
 // $. A value between quotes may have several lines. Errors name the line, and show nothing of it.
-func parseEnvFile(data string) (map[string]string, error) {
+func Parse(data string) (map[string]string, error) {
 	all := map[string]string{}
 	data = strings.ReplaceAll(strings.TrimPrefix(data, "\ufeff"), "\r\n", "\n")
 	for number := 1; data != ""; {
@@ -38,7 +47,7 @@ func parseEnvFile(data string) (map[string]string, error) {
 		}
 		number = first
 		switch value := strings.TrimLeft(written, " \t"); {
-		case !isPair || !envFileName.MatchString(name):
+		case !isPair || !IsName(name):
 			return nil, wrong("want NAME=VALUE, with # for comments")
 		case strings.ContainsRune(line, 0):
 			return nil, wrong("no variable may have a NUL byte")
@@ -52,7 +61,7 @@ func parseEnvFile(data string) (map[string]string, error) {
 				return nil, wrong("the quote of the value does not end")
 			}
 			after, following, _ := strings.Cut(text[end+1:], "\n")
-			if !envFileComment.MatchString(after) {
+			if !comment.MatchString(after) {
 				return nil, wrong("want nothing after the value but a comment")
 			}
 			quoted := text[:end]
@@ -62,7 +71,7 @@ func parseEnvFile(data string) (map[string]string, error) {
 			}
 			all[name] = quoted
 		default:
-			all[name] = strings.TrimSpace(envFileTail.ReplaceAllString(written, ""))
+			all[name] = strings.TrimSpace(tail.ReplaceAllString(written, ""))
 		}
 		number++
 	}
@@ -82,8 +91,8 @@ func endOfQuote(text string, quote byte) int {
 	return -1
 }
 
-// formatEnvFile returns an env-file with these variables.
-func formatEnvFile(variables map[string]string) []byte {
+// Format returns an env-file with these variables.
+func Format(variables map[string]string) []byte {
 	quote := strings.NewReplacer("\\", `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "$", `\$`)
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(variables)) {

@@ -1,7 +1,13 @@
-package config
+// Package naming finds the name of a server for people in the command that starts it, or in its URL:
+//
+//	npx -y @modelcontextprotocol/server-everything@1.2.3   everything
+//	node packages/cats/dist/index.js                       cats, as its package.json says
+//	https://mcp.notion.com/mcp                             notion
+//
+// TestTitle of package config has all cases.
+package naming
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/netip"
 	"net/url"
@@ -12,27 +18,6 @@ import (
 	"slices"
 	"strings"
 )
-
-// Title is the name of a server for people: in the banner, in the log and in what they paste into
-// clients. It is that of its entry in the file, else that of --name, else it comes from what is served:
-// the package that npx -y @modelcontextprotocol/server-everything starts is called everything.
-func (c *Config) Title(s *Server) string {
-	switch {
-	case s.Name != "":
-		return s.Name
-	case c.Called != "":
-		return c.Called
-	case s.Kind() == OfDemo:
-		return OfDemo
-	case s.Kind() == ofURL:
-		return cmp.Or(titleOfURL(s.remote.Address), "remote")
-	}
-	name, isLaunched := nameOfCommand(s.Command, s.Dir)
-	if isLaunched {
-		name = shortName(name)
-	}
-	return cmp.Or(pathName(name), "server")
-}
 
 // launcher says how a program is told what to start.
 type launcher struct {
@@ -89,13 +74,16 @@ var valuesOfDocker = []string{
 	"--add-host",
 }
 
-// Installs reports whether the command of s may install something before it serves.
-func (s *Server) Installs() bool {
-	return s.Kind() == OfCommand && launchers[programOf(s.Command)].installs
+// Installs reports whether a command may install something before it serves.
+func Installs(command []string) bool { return launchers[ProgramOf(command)].installs }
+
+// RunsInContainer reports whether a command starts a program in a container, whose files are not here.
+func RunsInContainer(command []string) bool {
+	return slices.Contains(containers, ProgramOf(withoutEnv(command)))
 }
 
-// programOf returns the name of the program of a command, as launchers has it.
-func programOf(command []string) string {
+// ProgramOf returns the name of the program of a command, as launchers has it.
+func ProgramOf(command []string) string {
 	return strings.ToLower(withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/"))))
 }
 
@@ -105,7 +93,7 @@ var containers = []string{"docker", "podman"}
 // withoutEnv returns the command that env starts with other variables; command itself if that is not env, or env starts
 // none.
 func withoutEnv(command []string) []string {
-	if programOf(command) != "env" {
+	if ProgramOf(command) != "env" {
 		return command
 	}
 	for i, arg := range command[1:] {
@@ -116,9 +104,9 @@ func withoutEnv(command []string) []string {
 	return command
 }
 
-// nameOfCommand returns the name of the package, image or file that a command has a launcher start in a directory, or
+// OfCommand returns the name of the package, image or file that a command has a launcher start in a directory, or
 // else of its own program.
-func nameOfCommand(command []string, dir string) (name string, isLaunched bool) {
+func OfCommand(command []string, dir string) (name string, isLaunched bool) {
 	command = withoutEnv(command)
 	program := withoutEnding(path.Base(strings.ReplaceAll(command[0], `\`, "/")))
 	how, isLauncher := launchers[strings.ToLower(program)]
@@ -150,7 +138,7 @@ func nameOfCommand(command []string, dir string) (name string, isLaunched bool) 
 		case how.runsFiles:
 			return nameOfFile(arg, dir), true
 		case !isOfContainer && launchers[nameIn(arg)].runsFiles && len(args) > 1:
-			return nameOfCommand(append([]string{nameIn(arg)}, args[1:]...), dir)
+			return OfCommand(append([]string{nameIn(arg)}, args[1:]...), dir)
 		default:
 			return nameIn(arg), true
 		}
@@ -218,16 +206,16 @@ func nameOfFile(file, dir string) string {
 var affixes = regexp.MustCompile(
 	`(?i)^(mcp[-_.]server[-_.]|server[-_.]|mcp[-_.])|([-_.]mcp[-_.]server|[-_.]server[-_.]mcp|[-_.]mcp|[-_.]server)$`)
 
-// shortName cuts off what the names of most servers have in common.
-func shortName(name string) string {
+// Short cuts off what the names of most servers have in common.
+func Short(name string) string {
 	if short := affixes.ReplaceAllString(name, ""); len(short) > 2 {
 		return short
 	}
 	return name
 }
 
-// titleOfURL returns the name in a host: notion of mcp.notion.com.
-func titleOfURL(address string) string {
+// OfURL returns the name in a host, empty if there is none: notion of mcp.notion.com.
+func OfURL(address string) string {
 	at, err := url.Parse(address)
 	if err != nil {
 		return ""
@@ -240,5 +228,5 @@ func titleOfURL(address string) string {
 	for len(labels) > 2 && slices.Contains([]string{"mcp", "api", "www", "server"}, labels[0]) {
 		labels = labels[1:]
 	}
-	return pathName(labels[max(0, len(labels)-2)])
+	return labels[max(0, len(labels)-2)]
 }
