@@ -2,6 +2,7 @@ package index
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
@@ -52,4 +53,14 @@ func Headings(d *extract.Document) (texts, headings []string) {
 		texts, headings = append(texts, p.text), append(headings, p.location.Heading)
 	}
 	return texts, headings
+}
+
+// ContentWords returns the words of a text as they are in the index, without stop words.
+func (x *Index) ContentWords(text string) (words []string) {
+	for word := range strings.FieldsSeq(text) {
+		if !x.stop[strings.ToLower(strings.Trim(word, ".,;:!?\"'()"))] {
+			words = append(words, x.analyze(word, true)...)
+		}
+	}
+	return words
 }
