@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"discovery":               {"api"},
 	"e2e":                     {},
 	"embed":                   {"internal/printable"},
+	"embed/static":            {},
 	"extract":                 {"extract/internal/plain"},
 	"extract/internal/plain":  {},
 	"index":                   {"api", "extract", "index/internal/vectors"},
@@ -33,6 +34,7 @@ var mayImport = map[string][]string{
 	"internal/pause":          {},
 	"internal/printable":      {},
 	"mcpserver":               {"api", "client", "internal/pause"},
+	"tools/makemodel":         {"embed/static"},
 }
 
 // reserved are imports that only some packages may have, tests aside.
