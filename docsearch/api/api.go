@@ -183,11 +183,41 @@ type Result struct {
 // Passage is a part of a document.
 type Passage struct {
 	Relevance float64 `json:"relevance" jsonschema:"How well it matches, from 0 to 1. A passage that has each word once has about 0.45."`
-	Snippet   string  `json:"snippet" jsonschema:"Best part of the passage, as plain text."`
+	FoundBy   FoundBy `json:"foundBy,omitempty" jsonschema:"Why it was found: by its words, by its meaning, or by both."`
+	// Relevance is 1-(1-WordScore)(1-MeaningScore).
+	WordScore    float64 `json:"wordScore,omitempty" jsonschema:"Relevance by words alone; absent if none matches."`
+	MeaningScore float64 `json:"meaningScore,omitempty" jsonschema:"Relevance by meaning alone; absent without a vector, or if the meaning is another. performance.modelUsed names the model."`
+	Snippet      string  `json:"snippet" jsonschema:"Best part of the passage, as plain text."`
 	// Highlights are in ascending order and do not overlap.
 	Highlights []Highlight `json:"highlights,omitempty" jsonschema:"Words of the snippet that match."`
 	Location   Location    `json:"location" jsonschema:"Where the passage stands in the document."`
 	Content    string      `json:"content,omitempty" jsonschema:"Whole passage."`
+}
+
+// FoundBy says why a passage was found.
+type FoundBy string
+
+// A passage is found by words of the query, by its meaning, which a model compares with that
+// of the query, or by both.
+const (
+	ByWords   FoundBy = "words"
+	ByMeaning FoundBy = "meaning"
+	ByBoth    FoundBy = "both"
+)
+
+// Reason says for people, after a relevance, why a passage was found, with both scores if both
+// count: ", by meaning". It is empty if the daemon does not say it.
+func (p *Passage) Reason() string {
+	percent := func(score float64) string { return fmt.Sprintf("%.0f %%", 100*score) }
+	switch p.FoundBy {
+	case ByWords:
+		return ", by words"
+	case ByMeaning:
+		return ", by meaning"
+	case ByBoth:
+		return ", by words (" + percent(p.WordScore) + ") and meaning (" + percent(p.MeaningScore) + ")"
+	}
+	return ""
 }
 
 // Highlight is a matched word in a snippet, from Start up to and without End. Both count

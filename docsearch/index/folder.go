@@ -21,7 +21,6 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/vectors"
 )
 
 // version is of what the files of a folder contain. Another one is made anew.
@@ -29,10 +28,11 @@ const version = 4
 
 // The names of the files of a folder.
 const (
-	wordsDir    = "words"   // of bleve
-	vectorsFile = "vectors" // see package vectors
-	stateFile   = "state"   // the number of writes, or damaged; absent while the folder is open
-	pathFile    = "path"    // of the folder's files, for when the words are damaged
+	wordsDir    = "words"        // of bleve
+	vectorsFile = "vectors"      // see package vectors
+	nextVectors = "vectors.next" // of another model, until all are made
+	stateFile   = "state"        // the number of writes, or damaged; absent while the folder is open
+	pathFile    = "path"         // of the folder's files, for when the words are damaged
 )
 
 const damaged = "damaged"
@@ -46,7 +46,7 @@ type folder struct {
 	path    string // of the files
 	log     *slog.Logger
 	record  atomic.Pointer[record] // what was written last
-	vectors vectors.File
+	meaning meaning
 	writing sync.Mutex // held by a call that writes
 	// Has an error when a goroutine of bleve has failed, so that what is in memory cannot
 	// be read any more, or a call has. The next call opens the index again.
@@ -96,8 +96,8 @@ func (x *Index) openFolder(dir, path string) (*folder, error) {
 		return nil, err
 	}
 	f.path = f.record.Load().Path
-	if e := x.opts.Embedder; e != nil {
-		f.vectors.Open(filepath.Join(dir, vectorsFile), e.Model())
+	if x.opts.Embedder != nil {
+		f.meaning.open(dir, x.opts)
 	}
 	return f, nil
 }
@@ -405,7 +405,7 @@ func (f *folder) close() error {
 		return nil
 	}
 	f.closed = true
-	f.vectors.Close()
+	f.meaning.close()
 	if err := f.guarded(f.closeWords); err != nil || len(f.failed) > 0 {
 		return err
 	}

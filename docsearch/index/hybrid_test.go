@@ -11,19 +11,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
 // topics is an Embedder that knows of each word which topic it is of. As real models, it
 // finds some similarity in any two texts.
 type topics struct {
-	mu     sync.Mutex
-	model  string
-	fails  error
-	hangs  bool
-	more   int // dimensions than at first
-	texts  int
-	topics map[string]int
+	mu         sync.Mutex
+	model      string
+	fails      error
+	hangs      bool
+	more       int    // dimensions than at first
+	batch      int    // texts that it gets at a time
+	failsAfter int    // texts; 0: never
+	ignores    string // texts with it have no vector
+	texts      int
+	topics     map[string]int
 }
 
 func newTopics(model string) *topics {
@@ -38,9 +42,15 @@ func newTopics(model string) *topics {
 
 func (e *topics) Model() string { return e.model }
 
+// Batch makes it an Embedder that needs no other program.
+func (e *topics) Batch() int { return max(1, e.batch) }
+
 func (e *topics) Embed(ctx context.Context, texts []string) (all [][]float32, err error) {
 	e.mu.Lock()
 	fails, hangs, more := e.fails, e.hangs, e.more
+	if e.failsAfter > 0 && e.texts >= e.failsAfter {
+		fails = errors.New("killed")
+	}
 	e.texts += len(texts)
 	e.mu.Unlock()
 	if hangs {
@@ -49,6 +59,10 @@ func (e *topics) Embed(ctx context.Context, texts []string) (all [][]float32, er
 	}
 	for _, text := range texts {
 		v := make([]float32, 40+more)
+		if e.ignores != "" && strings.Contains(text, e.ignores) {
+			all = append(all, v)
+			continue
+		}
 		v[0] = 1
 		for word := range strings.FieldsSeq(strings.ToLower(strings.Trim(text, "."))) {
 			if topic, ok := e.topics[word]; ok {
@@ -245,5 +259,113 @@ func TestCloseInterruptsEmbedding(t *testing.T) {
 	}
 	if err := <-done; err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, index.ErrClosed) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// former returns the Embedder of one model.
+func former(e *topics) func(string) index.Embedder {
+	return func(model string) index.Embedder {
+		if model != e.model {
+			return nil
+		}
+		return e
+	}
+}
+
+// While the vectors of another model are made, those of the model before answer, also after the
+// process was killed meanwhile, and what was made until then is kept.
+func TestOldModelAnswersUntilTheNewOneIsComplete(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "index")
+	old := newTopics("old")
+	x := openAt(t, dir, index.Options{Embedder: old})
+	update(t, x, meant...)
+	embedAll(t, x)
+	x.Close()
+	check := func(model string) {
+		t.Helper()
+		r, err := x.Search(t.Context(), index.Query{Text: "freighter", Threshold: 0.3})
+		if err != nil || len(r.Results) != 1 || filepath.Base(r.Results[0].Path) != "ship.txt" || r.Performance.ModelUsed != "hybrid:"+model {
+			t.Errorf("%+v, %v, want ship.txt by %s", r, err, model)
+		}
+	}
+	now := newTopics("now")
+	now.batch, now.failsAfter = 1, 3 // texts and the unrelated ones are asked for one by one
+	x = openAt(t, dir, index.Options{Embedder: now, Former: former(old)})
+	check("old")
+	if err := x.EmbedMissing(t.Context()); err == nil {
+		t.Fatal("the embedder did not fail")
+	}
+	made := now.texts
+	check("old")
+	x.Close()
+	now.set(func() { now.failsAfter = 0 })
+	x = openAt(t, dir, index.Options{Embedder: now, Former: former(old)})
+	check("old")
+	embedAll(t, x)
+	check("now")
+	if again := now.texts - made; again > len(meant)+1 {
+		t.Errorf("%d texts were embedded after %d: what was made is lost", again, made)
+	}
+	x.Close()
+	x = openAt(t, dir, index.Options{Embedder: now, Former: former(old)})
+	check("now")
+	embedAll(t, x)
+	if names, err := filepath.Glob(filepath.Join(dir, "*", "vectors*")); len(names) != 1 || filepath.Base(names[0]) != "vectors" {
+		t.Errorf("files of vectors: %v, %v", names, err)
+	}
+}
+
+// A text that the model does not understand is found by its words, and the hit says so.
+func TestHitsSayWhyTheyWereFound(t *testing.T) {
+	t.Parallel()
+	e := newTopics("m")
+	e.ignores = "xqzz"
+	x := open(t, index.Options{Embedder: e})
+	update(t, x, append(meant[:len(meant):len(meant)], text("strange.txt", "xqzz harbour automobile"))...)
+	embedAll(t, x)
+	r, err := x.Search(t.Context(), index.Query{Text: "automobile car"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]api.Passage{}
+	for _, result := range r.Results {
+		got[filepath.Base(result.Path)] = result.Passage
+	}
+	if p := got["car.txt"]; p.FoundBy != api.ByBoth || p.WordScore <= 0 || p.MeaningScore < 0.2 || p.Relevance <= max(p.WordScore, p.MeaningScore) {
+		t.Errorf("car.txt: %+v", p)
+	}
+	if p := got["strange.txt"]; p.FoundBy != api.ByWords || p.MeaningScore != 0 || p.Relevance != p.WordScore {
+		t.Errorf("strange.txt: %+v", p)
+	}
+	r, err = x.Search(t.Context(), index.Query{Text: "vessel"})
+	if err != nil || len(r.Results) == 0 || r.Results[0].FoundBy != api.ByMeaning || r.Results[0].WordScore != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = x.Search(t.Context(), index.Query{Text: "xqzz"})
+	if err != nil || r.Performance.ModelUsed != "bm25" || len(r.Warnings) != 0 || len(r.Results) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Exact terms come first, and are no part of what the model is asked.
+func TestExactTermsComeFirst(t *testing.T) {
+	t.Parallel()
+	e := newTopics("m")
+	x := open(t, index.Options{Embedder: e})
+	update(t, x, append(meant[:len(meant):len(meant)],
+		text("part.txt", "Number KX 20417 is in the cellar, among many other things that nobody has counted"))...)
+	embedAll(t, x)
+	q := index.Query{Concepts: []string{"automobile", "car club", "Sundays harbour"}, Terms: []string{"KX-20417"}}
+	if got := find(t, x, q); len(got) < 2 || got[0] != "part.txt" || got[1] != "car.txt" {
+		t.Errorf("got %v", got)
+	}
+	if got := found(t, x, `"KX 20417" OR car OR club OR Sundays OR harbour`); !strings.HasPrefix(got, "[part.txt car.txt") {
+		t.Errorf("got %v", got)
+	}
+	before := e.texts
+	r, err := x.Search(t.Context(), index.Query{Terms: []string{"car"}})
+	if err != nil || r.Performance.ModelUsed != "bm25" || e.texts != before || len(r.Results) != 1 {
+		t.Errorf("%+v, %v, %d texts", r, err, e.texts-before)
 	}
 }

@@ -75,15 +75,23 @@ func classify(err error) error {
 }
 
 // Embedder makes vectors of texts. Embed returns one vector for each text; all have the
-// same length. It is safe for concurrent use.
+// same length. A vector of zeros is of a text that the model does not understand: words alone
+// find it. It is safe for concurrent use.
 type Embedder interface {
 	Model() string
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
+// local is an Embedder that asks no other program, and is so fast that a folder counts as
+// indexed only when its passages have vectors. Batch is how many texts it best gets at a time.
+type local interface{ Batch() int }
+
 // Options are the options of Open.
 type Options struct {
-	Embedder Embedder     // nil: searches are lexical
+	Embedder Embedder // nil: searches are lexical
+	// Former returns the Embedder of a model that has made the vectors of a folder before, and
+	// answers until those of Embedder are complete; nil if it is not known any more.
+	Former   func(model string) Embedder
 	Language string       // of stemming, one of Languages; "": the first
 	Logger   *slog.Logger // nil: logs nothing
 
@@ -322,7 +330,7 @@ func (x *Index) Size() (bytes int64, vectors int, err error) {
 		}
 		n := 0
 		for key, some := range passages { // which counts some that are gone
-			if f.vectors.Has(key) {
+			if f.current().Has(key) {
 				n += some
 			}
 		}

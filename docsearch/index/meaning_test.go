@@ -1,7 +1,9 @@
 package index_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -10,8 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/embed/static"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/vectors"
 )
 
 // kinds are the kinds of judged queries.
@@ -71,7 +75,7 @@ func fillPassages(t *testing.T, x *index.Index, passages map[string]string) map[
 	t.Helper()
 	var all []index.Change
 	ids := map[string]string{}
-	for n, id := range slices.Sorted(mapKeys(passages)) {
+	for n, id := range slices.Sorted(maps.Keys(passages)) {
 		name := fmt.Sprintf("%03d.txt", n)
 		ids[name] = id
 		all = append(all, index.Change{Path: name, Stamp: index.Stamp{Size: int64(len(passages[id]))},
@@ -79,16 +83,6 @@ func fillPassages(t *testing.T, x *index.Index, passages map[string]string) map[
 	}
 	fill(t, x, all)
 	return ids
-}
-
-func mapKeys(m map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // quality is how well the first ten results answer queries, on average.
@@ -135,9 +129,9 @@ func gainAt(grade, place int) float64 {
 }
 
 // searchPassages returns a search of x for measure.
-func searchPassages(t *testing.T, x *index.Index, ids map[string]string) func(string) []string {
-	return func(query string) (found []string) {
-		r, err := x.Search(t.Context(), index.Query{Text: query, Limit: 10})
+func searchPassages(t *testing.T, x *index.Index, ids map[string]string) func(string, int) []string {
+	return func(query string, n int) (found []string) {
+		r, err := x.Search(t.Context(), index.Query{Text: query, Limit: n})
 		if err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
@@ -186,18 +180,100 @@ func TestMeaningQueriesAreOfTheirKind(t *testing.T) {
 	}
 }
 
-// TestMeaning measures searches of the judged passages.
+// rrf is the k of reciprocal rank fusion (Cormack, Clarke, Büttcher 2009).
+const rrf = 60
+
+// TestMeaning measures searches of the judged passages: by words alone, by vectors alone, by
+// both as the index does, and by both with reciprocal rank fusion. It fails if those of the
+// index miss their aim.
 func TestMeaning(t *testing.T) {
 	t.Parallel()
 	passages := judgedPassages(t)
 	queries := judgedQueries(t, passages)
+	model, err := static.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
 	x := open(t, index.Options{})
-	ids := fillPassages(t, x, passages)
-	words := measure(queries, searchPassages(t, x, ids))
-	for _, kind := range kinds {
-		t.Logf("words alone, %s: nDCG@10 %.3f, recall@10 %.3f", kind, words[kind].ndcg, words[kind].recall)
+	byWords := searchPassages(t, x, fillPassages(t, x, passages))
+	x = open(t, index.Options{Embedder: model})
+	byBoth := searchPassages(t, x, fillPassages(t, x, passages))
+	embedAll(t, x)
+	byVectors := searchVectors(t, model, passages)
+	ways := []struct {
+		name   string
+		search func(query string, n int) []string
+	}{
+		{"words alone", byWords}, {"vectors alone", byVectors}, {"both", byBoth},
+		{"both, by RRF", func(query string, _ int) []string {
+			return fuseRanks(byWords(query, 100), byVectors(query, 100))
+		}},
 	}
-	if words["same"].recall < 0.9 {
-		t.Errorf("words alone find too little: %+v", words)
+	found := map[string]map[string]quality{}
+	for _, way := range ways {
+		found[way.name] = measure(queries, func(query string) []string { return way.search(query, 10) })
+		line := ""
+		for _, kind := range kinds {
+			q := found[way.name][kind]
+			line += fmt.Sprintf(" | %s %.3f %.3f", kind, q.ndcg, q.recall)
+		}
+		t.Logf("%s%s", way.name, line)
 	}
+	words, both := found["words alone"], found["both"]
+	if more := both["other"].recall - words["other"].recall; more < 0.25 {
+		t.Errorf("in other words: recall@10 is %.3f above that of words alone, want 0.25", more)
+	}
+	for _, kind := range []string{"same", "mixed"} {
+		if less := words[kind].recall - both[kind].recall; less > 0.01 {
+			t.Errorf("%s words: recall@10 is %.3f below that of words alone, want 0.01 at most", kind, less)
+		}
+	}
+}
+
+// searchVectors returns a search for the passages whose vectors are nearest to the query's.
+func searchVectors(t *testing.T, model *static.Model, passages map[string]string) func(string, int) []string {
+	ids := slices.Sorted(maps.Keys(passages))
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = passages[id]
+	}
+	embed := func(texts []string) [][]float32 {
+		all, err := model.Embed(t.Context(), texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range all {
+			all[i] = vectors.Unit(all[i])
+		}
+		return all
+	}
+	rows := embed(texts)
+	return func(query string, n int) []string {
+		asked := embed([]string{query})[0]
+		order := make([]int, len(ids))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int {
+			return cmp.Compare(vectors.Dot(rows[b], asked), vectors.Dot(rows[a], asked))
+		})
+		var found []string
+		for _, i := range order[:n] {
+			found = append(found, ids[i])
+		}
+		return found
+	}
+}
+
+// fuseRanks returns what two searches have found, by reciprocal rank fusion.
+func fuseRanks(lists ...[]string) []string {
+	sums := map[string]float64{}
+	for _, list := range lists {
+		for place, id := range list {
+			sums[id] += 1 / float64(rrf+place+1)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	})
 }

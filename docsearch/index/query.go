@@ -41,14 +41,21 @@ type term struct {
 	words  []string // as they are in the index
 	prefix string   // of all words that begin so, if there are no others
 	weight float64  // how rare it is
+	exact  bool     // the query gives it as an exact term, or as a phrase
 }
 
 // plan is a query that was parsed.
 type plan struct {
 	index            *Index
 	must, may, never []query.Query
-	terms            []term // whose matches make a passage relevant
-	asks             string // the text for an embedder
+	terms            []term   // whose matches make a passage relevant
+	said             []string // the words of the text, without signs and fields, and without what must not match
+	asks             string   // the text for an embedder
+}
+
+// hasExact reports whether a passage has an exact term or a phrase of the query.
+func (p *plan) hasExact(hit *search.DocumentMatch) bool {
+	return slices.ContainsFunc(p.terms, func(t term) bool { return t.exact && t.inAny(hit) })
 }
 
 // strict reports whether a passage that does not match the words is no result.
@@ -68,10 +75,12 @@ func short(text string) string { return text[:cutBefore(text, maxQueryBytes)] }
 // plan returns the plan of q.
 func (x *Index) plan(q *Query) (*plan, error) {
 	text := short(q.Text)
-	asks := short(strings.Join(append(append([]string{text}, q.Concepts...), q.Terms...), " "))
-	asks = strings.Join(strings.Fields(strings.ReplaceAll(asks, `"`, " ")), " ")
-	p := &plan{index: x, asks: asks}
+	name := short(strings.Join(append(append([]string{text}, q.Concepts...), q.Terms...), " "))
+	name = strings.Join(strings.Fields(strings.ReplaceAll(name, `"`, " ")), " ")
+	p := &plan{index: x}
 	p.parse(text)
+	// Exact terms are for words alone.
+	p.asks = short(strings.Join(strings.Fields(strings.Join(append(p.said, q.Concepts...), " ")), " "))
 	if len(p.must)+len(p.may) == 0 { // all is -words, or nothing but signs
 		p.never = nil
 		p.addWords(text)
@@ -80,13 +89,13 @@ func (x *Index) plan(q *Query) (*plan, error) {
 		p.addWords(short(concept))
 	}
 	for _, phrase := range q.Terms {
-		p.addTerm(x.analyze(short(phrase), false), &p.may, "")
+		p.addExact(x.analyze(short(phrase), false), &p.may, "")
 	}
 	if len(p.must)+len(p.may) == 0 {
 		return nil, ErrQuery
 	}
 	if len(p.never) == 0 {
-		named := query.NewTermQuery(x.oneName(asks))
+		named := query.NewTermQuery(x.oneName(name))
 		named.SetField(fieldNames)
 		named.SetBoost(nameBoost)
 		p.may = append(p.may, named)
@@ -113,6 +122,9 @@ func (p *plan) parse(text string) {
 		case "-":
 			to = &p.never
 		}
+		if m[0] != "OR" && m[1] != "-" {
+			p.said = append(p.said, phrase+strings.TrimSuffix(word, "*"))
+		}
 		bare := field == "" && word != ""
 		if bare && m[1] == "" {
 			to = &p.may
@@ -124,11 +136,23 @@ func (p *plan) parse(text string) {
 			p.addPrefix(start, to)
 		case bare && m[1] == "":
 			words = append(words, word)
+		case phrase != "" && m[1] != "-":
+			p.addExact(p.index.analyze(phrase, false), to, field)
 		default:
 			p.addTerm(p.index.analyze(phrase+word, false), to, field)
 		}
 	}
 	p.addWords(strings.Join(words, " "))
+}
+
+// addExact is addTerm for a term of which those that have it come first.
+func (p *plan) addExact(words []string, to *[]query.Query, field string) {
+	p.addTerm(words, to, field)
+	for i := range p.terms {
+		if slices.Equal(p.terms[i].words, words) {
+			p.terms[i].exact = true
+		}
+	}
 }
 
 // addPrefix adds the words that begin so. Only the index knows them.

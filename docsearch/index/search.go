@@ -66,16 +66,16 @@ type searcher struct {
 	index    *Index
 	query    Query
 	folders  []*folder
-	vector   []float32 // of the query; nil: words alone
+	asked    map[string][]float32 // the vectors of the query by model; none: words alone
 	response api.SearchResponse
 }
 
 // embed sets the vector of the query.
 func (s *searcher) embed(ctx context.Context, text string) {
-	vector, warning := s.index.queryVector(ctx, text, s.folders)
-	s.vector = vector
-	if vector != nil {
-		s.response.Performance.ModelUsed = "hybrid:" + s.index.opts.Embedder.Model()
+	found, warning := s.index.queryVectors(ctx, text, s.folders)
+	s.asked = found
+	if len(found) > 0 {
+		s.response.Performance.ModelUsed = "hybrid:" + strings.Join(slices.Sorted(maps.Keys(found)), ",")
 	}
 	if warning != "" {
 		s.response.Warnings = append(s.response.Warnings, warning)
@@ -87,7 +87,21 @@ type candidate struct {
 	folder    *folder
 	id        string
 	relevance float64
+	words     float64               // relevance by words alone
+	meaning   float64               // and by meaning
+	exact     bool                  // has one of the exact terms or phrases of the query
 	hit       *search.DocumentMatch // nil: only its meaning matches
+}
+
+// foundBy says why a candidate was found.
+func (c *candidate) foundBy() api.FoundBy {
+	switch {
+	case c.meaning == 0:
+		return api.ByWords
+	case c.words == 0:
+		return api.ByMeaning
+	}
+	return api.ByBoth
 }
 
 func (c *candidate) document() string {
@@ -95,8 +109,15 @@ func (c *candidate) document() string {
 	return id
 }
 
-// byRelevance orders candidates; those of one document that are as relevant by their place.
+// byRelevance orders candidates: those with an exact term or phrase of the query first, and
+// those of one document that are as relevant by their place.
 func byRelevance(a, b candidate) int {
+	if a.exact != b.exact {
+		if a.exact {
+			return -1
+		}
+		return 1
+	}
 	return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.document(), b.document()),
 		cmp.Compare(len(a.id), len(b.id)), cmp.Compare(a.id, b.id))
 }
@@ -122,7 +143,7 @@ func (s *searcher) run(ctx context.Context, p *plan, from int) error {
 	documents := map[string][]candidate{}
 	for _, c := range all {
 		if c.relevance <= 0 || c.relevance < s.query.Threshold {
-			break
+			continue // with an exact term, it comes before others that are more relevant
 		}
 		id := c.document()
 		if len(documents[id]) == 0 {
@@ -182,7 +203,8 @@ func (s *searcher) candidates(ctx context.Context, p *plan, f *folder, r index.I
 	}
 	all := make([]candidate, 0, len(ids))
 	for _, hit := range found.Hits {
-		all = append(all, candidate{f, hit.ID, p.relevance(hit), hit})
+		words := p.relevance(hit)
+		all = append(all, candidate{folder: f, id: hit.ID, relevance: words, words: words, exact: p.hasExact(hit), hit: hit})
 	}
 	return s.fuse(f, r, p, all, near)
 }
@@ -222,7 +244,7 @@ func (s *searcher) passage(r index.IndexReader, c candidate) (*api.Passage, erro
 		return nil, err
 	}
 	text := textOf(stored)
-	found := &api.Passage{Relevance: c.relevance}
+	found := &api.Passage{Relevance: c.relevance, FoundBy: c.foundBy(), WordScore: c.words, MeaningScore: c.meaning}
 	found.Snippet, found.Highlights = unmark(snippet(c.hit, stored, text))
 	if err := json.Unmarshal(valueOf(stored, fieldPlace), &found.Location); err != nil {
 		return nil, err

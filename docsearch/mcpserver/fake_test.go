@@ -103,10 +103,10 @@ func (f *fakeAPI) SearchContent(_ context.Context, q api.SearchContentRequest) (
 func found() *api.SearchResponse {
 	return &api.SearchResponse{
 		Results: []api.Result{
-			{DocumentName: "Guide", DocumentID: firstID, Folder: "/home/u/docs", Path: "/home/u/docs/guide.md", Passage: api.Passage{Relevance: 0.934,
+			{DocumentName: "Guide", DocumentID: firstID, Folder: "/home/u/docs", Path: "/home/u/docs/guide.md", Passage: api.Passage{Relevance: 0.934, FoundBy: api.ByBoth, WordScore: 0.9, MeaningScore: 0.34,
 				Snippet: "How to install\n\tthe gateway …", Highlights: []api.Highlight{{Start: 7, End: 14}, {Start: 20, End: 27}},
-				Location: api.Location{Line: 10, EndLine: 14, Heading: "Install"}}, MorePassages: []api.Passage{{Relevance: 0.4, Snippet: "Install again", Highlights: []api.Highlight{{Start: 0, End: 7}}, Location: api.Location{Line: 40, EndLine: 41}}}},
-			{DocumentName: "report.pdf", DocumentID: secondID, Folder: "/home/u/docs", Path: "/home/u/docs/report.pdf", Passage: api.Passage{Relevance: 0.5, Snippet: "one line",
+				Location: api.Location{Line: 10, EndLine: 14, Heading: "Install"}}, MorePassages: []api.Passage{{Relevance: 0.4, FoundBy: api.ByWords, WordScore: 0.4, Snippet: "Install again", Highlights: []api.Highlight{{Start: 0, End: 7}}, Location: api.Location{Line: 40, EndLine: 41}}}},
+			{DocumentName: "report.pdf", DocumentID: secondID, Folder: "/home/u/docs", Path: "/home/u/docs/report.pdf", Passage: api.Passage{Relevance: 0.5, FoundBy: api.ByMeaning, MeaningScore: 0.5, Snippet: "one line",
 				Location: api.Location{Line: 3, EndLine: 3, Page: 2}}},
 		},
 		Performance: api.Performance{SearchTime: 3.21, ModelUsed: "bm25"}, NextCursor: "abc", Warnings: []string{"embeddings failed"},

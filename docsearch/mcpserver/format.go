@@ -48,7 +48,8 @@ func formatResults(sc scope, r *api.SearchResponse) string {
 }
 
 func formatResult(b *strings.Builder, number int, r api.Result) {
-	fmt.Fprintf(b, "\n%d. %s (%d %%)\n", number, oneLine(r.DocumentName), int(math.Round(r.Relevance*100)))
+	fmt.Fprintf(b, "\n%d. %s (%d %%%s)\n", number, oneLine(r.DocumentName), int(math.Round(r.Relevance*100)),
+		r.Reason())
 	fmt.Fprintf(b, "   %s\n   ID: %s\n", oneLine(r.Path), r.DocumentID)
 	for _, p := range append([]api.Passage{r.Passage}, r.MorePassages...) {
 		fmt.Fprintf(b, "   - %s: %s\n", formatLocation(p.Location), formatSnippet(&p))

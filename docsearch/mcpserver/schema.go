@@ -20,6 +20,7 @@ func schemaFor[T any]() (*jsonschema.Schema, error) {
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[api.Status](): {Type: "string", Enum: []any{api.StatusHealthy, api.StatusIndexing,
 			api.StatusDegraded, api.StatusMissing}},
+		reflect.TypeFor[api.FoundBy](): {Type: "string", Enum: []any{api.ByWords, api.ByMeaning, api.ByBoth}},
 	}})
 	if err == nil {
 		refine(schema)
@@ -44,7 +45,7 @@ func refine(object *jsonschema.Schema) {
 func limit(object *jsonschema.Schema, name string, p *jsonschema.Schema) {
 	bound := func(least, most float64) { p.Minimum, p.Maximum = &least, &most }
 	switch name {
-	case "min_score", "threshold", "relevance":
+	case "min_score", "threshold", "relevance", "wordScore", "meaningScore":
 		bound(0, 1)
 	case "percent":
 		bound(0, 100)

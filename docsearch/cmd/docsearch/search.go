@@ -126,7 +126,7 @@ var (
 func printFound(w io.Writer, found *api.SearchResponse) {
 	for n, r := range found.Results {
 		fmt.Fprintf(w, "%2d. %s  %s\n", n+1, nameColor.Sprint(printable.Text(r.DocumentName)),
-			relevanceColor.Sprintf("%.0f %%", 100*r.Relevance))
+			relevanceColor.Sprintf("%.0f %%%s", 100*r.Relevance, r.Reason()))
 		for _, p := range append([]api.Passage{r.Passage}, r.MorePassages...) {
 			place := fmt.Sprintf("%s:%d", r.Path, p.Location.Line)
 			if p.Location.Page > 0 {

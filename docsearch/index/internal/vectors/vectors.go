@@ -69,6 +69,33 @@ func (v *File) Open(path, model string) {
 	}
 }
 
+// ModelOf returns the model of the vectors in the file at path, "" if there are none.
+func ModelOf(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	head := make([]byte, headerBytes)
+	var h header
+	if _, err := file.ReadAt(head, 0); err != nil || json.Unmarshal(head, &h) != nil || h.Version != version {
+		return ""
+	}
+	return h.Model
+}
+
+// Move moves the file to path, where it replaces another one.
+func (v *File) Move(path string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	before := v.path
+	v.path = path
+	if v.file == nil { // there is none
+		return os.RemoveAll(path)
+	}
+	return os.Rename(before, path)
+}
+
 // load opens and maps the file.
 func (v *File) load() (err error) {
 	v.file, err = os.OpenFile(v.path, os.O_RDWR, 0)
