@@ -84,9 +84,17 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkNearest searches random vectors for those near to one of them.
+// BenchmarkNearest searches random vectors for those near to one of them: 100 numbers, as those
+// of the model in the binary have, 256, as those of potion, and 768, as those of many endpoints.
 func BenchmarkNearest(b *testing.B) {
-	const rows, dimensions = 50_000, 768
+	for _, dimensions := range []int{100, 256, 768} {
+		for _, rows := range []int{1000, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("%d/%d", dimensions, rows), func(b *testing.B) { benchmarkNearest(b, rows, dimensions) })
+		}
+	}
+}
+
+func benchmarkNearest(b *testing.B, rows, dimensions int) {
 	var f vectors.File
 	f.Open(filepath.Join(b.TempDir(), "vectors"), "random")
 	defer f.Close()
@@ -106,7 +114,13 @@ func BenchmarkNearest(b *testing.B) {
 		b.Fatal(err)
 	}
 	query := random()
+	var took []time.Duration
 	for b.Loop() {
+		began := time.Now()
 		f.Nearest(query, 200)
+		took = append(took, time.Since(began))
 	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
