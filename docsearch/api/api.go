@@ -70,10 +70,11 @@ type ServerInfo struct {
 	Warnings   []string    `json:"warnings,omitempty" jsonschema:"What does not work, in words."`
 }
 
-// ModelWarning says that searches do not use the model that a client asks for, or "".
+// ModelWarning says that searches do not use the model that a client asks for, or "". The name
+// that the daemon gives may have a checksum more, after a hyphen.
 func (i *ServerInfo) ModelWarning(model string) string {
 	switch {
-	case model == "" || i.Embeddings != nil && i.Embeddings.Model == model:
+	case model == "", i.Embeddings != nil && (i.Embeddings.Model == model || strings.HasPrefix(i.Embeddings.Model, model+"-")):
 		return ""
 	case i.Embeddings == nil:
 		return fmt.Sprintf("the daemon was started without embeddings and searches by words alone, not with %q; "+

@@ -52,16 +52,19 @@ const (
 // Options configure a Daemon. StateDir is needed.
 type Options struct {
 	StateDir    string
-	Addr        string          // loopback host and port; DefaultAddr if empty. If the port is taken, the next free one
-	Folders     []string        // absolute paths, beside those that the index knows
-	Token       string          // clients must send it; if empty, all local programs are served
-	IdleTimeout time.Duration   // the daemon ends after this time without a request, once all is indexed; 0: never
-	Embedder    index.Embedder  // nil: searches use words only
-	Language    string          // of index.Languages; "": English
-	Extract     extract.Options // its Worker reads PDFs
-	Crawl       crawl.Options
-	Version     string
-	Logger      *slog.Logger // nil: no log
+	Addr        string         // loopback host and port; DefaultAddr if empty. If the port is taken, the next free one
+	Folders     []string       // absolute paths, beside those that the index knows
+	Token       string         // clients must send it; if empty, all local programs are served
+	IdleTimeout time.Duration  // the daemon ends after this time without a request, once all is indexed; 0: never
+	Embedder    index.Embedder // nil: searches use words only
+	// Former returns the Embedder of a model whose vectors the index has; nil: it is not known.
+	Former     func(model string) index.Embedder
+	ModelFault string          // why there is no Embedder although one was asked for, for the status
+	Language   string          // of index.Languages; "": English
+	Extract    extract.Options // its Worker reads PDFs
+	Crawl      crawl.Options
+	Version    string
+	Logger     *slog.Logger // nil: no log
 }
 
 // Daemon is a document daemon. Create it with New, and call Run once.
@@ -134,7 +137,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 // is damaged.
 func (d *Daemon) serve(ctx context.Context) (err error) {
 	x, err := index.Open(ctx, filepath.Join(d.opts.StateDir, "index"), index.Options{Embedder: d.opts.Embedder,
-		Language: d.opts.Language, Logger: d.log})
+		Former: d.opts.Former, Language: d.opts.Language, Logger: d.log})
 	if err != nil {
 		return fmt.Errorf("open the index: %w", err)
 	}

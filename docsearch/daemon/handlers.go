@@ -56,6 +56,9 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 		info.TextBytes += f.TextBytes
 	}
 	info.Status, info.Percent, info.Warnings = s.status()
+	if why := d.opts.ModelFault; why != "" {
+		info.Warnings = append(info.Warnings, "searches are by words alone: "+why)
+	}
 	if e := d.opts.Embedder; e != nil {
 		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: vectors,
 			LastFailed: s.index.EmbedderFailure(r.Context())}
@@ -64,9 +67,10 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 		} else if why := s.folders.NoVectors(); why != "" {
 			info.Warnings = append(info.Warnings, "what is new is found by words alone: "+why)
 		}
-		if len(info.Warnings) > 0 && info.Status == api.StatusHealthy {
-			info.Status = api.StatusDegraded
-		}
+	}
+	if len(info.Warnings) > 0 && info.Status == api.StatusHealthy &&
+		(d.opts.Embedder != nil || d.opts.ModelFault != "") {
+		info.Status = api.StatusDegraded
 	}
 	return info, nil
 }

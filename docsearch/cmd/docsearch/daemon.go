@@ -35,7 +35,7 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	embedder, err := c.embedder(p)
+	endpoint, err := c.endpoint(p)
 	if err != nil {
 		return err
 	}
@@ -47,9 +47,13 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 		debug.SetMemoryLimit(memoryLimit)
 	}
 	log := newLogger(p.stderr, c.LogLevel)
+	embedder, fault := c.embedder(dir, endpoint)
+	if fault != "" {
+		log.Warn("searches are by words alone", "err", fault)
+	}
 	d, err := daemon.New(daemon.Options{
 		StateDir: dir, Addr: c.Addr, Folders: folders, Token: p.token(),
-		IdleTimeout: c.IdleTimeout, Embedder: embedder, Language: c.Language,
+		IdleTimeout: c.IdleTimeout, Embedder: embedder, Former: former(dir), ModelFault: fault, Language: c.Language,
 		Extract: extract.Options{Worker: []string{self, "extract-worker"}, CacheDir: filepath.Join(dir, "pdfium")},
 		Crawl:   crawl.Options{MaxFileBytes: c.MaxFileBytes, Logger: log},
 		Version: version(), Logger: log,

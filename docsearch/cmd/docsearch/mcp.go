@@ -27,7 +27,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *program) error {
 	}
 	defer daemon.Close()
 	server, err := mcpserver.New(mcpserver.Options{Client: daemon, Version: version(), Folders: folders,
-		Model: c.EmbeddingsModel, Logger: newLogger(p.stderr, c.LogLevel)})
+		Model: c.wantedModel(), Logger: newLogger(p.stderr, c.LogLevel)})
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
 	"github.com/mcp-sse/mcp-sse/docsearch/daemon"
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
-	"github.com/mcp-sse/mcp-sse/docsearch/embed"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
+	"github.com/mcp-sse/mcp-sse/docsearch/models"
 )
 
 // program is one run of docsearch.
@@ -34,6 +34,7 @@ type commands struct {
 	MCP     mcpCommand     `cmd:"" name:"mcp" help:"Serve an agent over MCP on stdin and stdout."`
 	Status  statusCommand  `cmd:"" help:"Show what the daemon does, and what is indexed."`
 	Daemon  daemonCommand  `cmd:"" set:"idle=0s" help:"Run the daemon that indexes and searches. The other commands start one when they need it."`
+	Model   modelCommand   `cmd:"" help:"List, install, choose and remove models for searches by meaning."`
 	Remove  removeCommand  `cmd:"" help:"Remove a folder from the index. The files stay."`
 	Stop    stopCommand    `cmd:"" help:"End the daemon."`
 	Extract extractCommand `cmd:"" name:"extract-worker" hidden:"" help:"Extract the text of the document on stdin."`
@@ -46,8 +47,10 @@ type common struct {
 	StateDir        string        `help:"Where the index, the log and the lock of the daemon are. $$XDG_STATE_HOME/docsearch, else ~/.local/state/docsearch." env:"DOCSEARCH_STATE_DIR" placeholder:"DIR"`
 	Addr            string        `help:"Address to listen on; if the port is taken, the next free one." default:"${addr}"`
 	IdleTimeout     time.Duration `help:"The daemon ends after this time without a request; 0: never. The next request starts it again." env:"DOCSEARCH_IDLE_TIMEOUT" default:"${idle}"`
-	EmbeddingsURL   string        `help:"The base of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1 of Ollama, for searches by meaning. Its key is in $$DOCSEARCH_EMBEDDINGS_KEY." env:"DOCSEARCH_EMBEDDINGS_URL" placeholder:"URL"`
-	EmbeddingsModel string        `help:"The model of the embeddings." env:"DOCSEARCH_EMBEDDINGS_MODEL" placeholder:"NAME"`
+	Model           string        `help:"The model for searches by meaning: glove-100d, which is in the program, none, or an installed one, or the path of a model2vec folder. The one that was chosen for the state directory, else glove-100d." env:"DOCSEARCH_MODEL" placeholder:"NAME"`
+	EmbeddingsURL   string        `help:"The base of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1 of Ollama, whose model is used in place of --model. Its key is in $$DOCSEARCH_EMBEDDINGS_KEY, or in a file." env:"DOCSEARCH_EMBEDDINGS_URL" placeholder:"URL"`
+	EmbeddingsModel string        `help:"The model of that API." env:"DOCSEARCH_EMBEDDINGS_MODEL" placeholder:"NAME"`
+	EmbeddingsKey   string        `name:"embeddings-key-file" help:"A file with the key of that API." env:"DOCSEARCH_EMBEDDINGS_KEY_FILE" placeholder:"FILE"`
 	Language        string        `help:"The language whose endings of words searches ignore: ${enum}." enum:"${languages}" default:"en"`
 	MaxFileBytes    int64         `help:"Larger files are not indexed." default:"16777216"`
 }
@@ -71,6 +74,7 @@ func (p *program) run(ctx context.Context, args []string) (code int) {
 			"Set DOCSEARCH_TOKEN for all commands to keep other users of the machine from the daemon."),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Vars{"version": "docsearch " + version(), "idle": "1h", "addr": daemon.DefaultAddr,
+			"models":    models.DefaultSource,
 			"languages": strings.Join(index.Languages, ",")},
 		kong.Exit(func(n int) { panic(exit(n)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -128,22 +132,6 @@ func (c *common) stateDir(p *program) (string, error) {
 	return discovery.StateDir(p.getenv)
 }
 
-// embedder returns the source of embeddings, nil if none is configured.
-func (c *common) embedder(p *program) (index.Embedder, error) {
-	if c.EmbeddingsURL == "" && c.EmbeddingsModel == "" {
-		return nil, nil
-	}
-	if c.EmbeddingsURL == "" || c.EmbeddingsModel == "" {
-		return nil, usage{errors.New("--embeddings-url and --embeddings-model must be given together")}
-	}
-	e, err := embed.New(embed.Options{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel,
-		Key: p.getenv("DOCSEARCH_EMBEDDINGS_KEY")})
-	if err != nil {
-		return nil, usage{err}
-	}
-	return e, nil
-}
-
 // client returns a client that starts a daemon with the same flags when there is none,
 // unless noStart is set. It logs on stderr from level on, the daemon what is worth a note.
 func (c *common) client(p *program, level slog.Level, noStart bool) (*client.Client, error) {
@@ -151,7 +139,7 @@ func (c *common) client(p *program, level slog.Level, noStart bool) (*client.Cli
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.embedder(p); err != nil {
+	if _, err := c.endpoint(p); err != nil {
 		return nil, err // before a daemon fails with it
 	}
 	self, err := os.Executable()
@@ -171,8 +159,11 @@ func (c *common) daemonArgs(dir string, level slog.Level) []string {
 		"daemon", "--state-dir", dir, "--addr", c.Addr, "--idle-timeout", c.IdleTimeout.String(),
 		"--max-file-bytes", fmt.Sprint(c.MaxFileBytes), "--language", c.Language, "--log-level", level.String(),
 	}
-	if c.EmbeddingsURL != "" {
-		args = append(args, "--embeddings-url", c.EmbeddingsURL, "--embeddings-model", c.EmbeddingsModel)
+	for flag, value := range map[string]string{"--model": c.Model, "--embeddings-url": c.EmbeddingsURL,
+		"--embeddings-model": c.EmbeddingsModel, "--embeddings-key-file": c.EmbeddingsKey} {
+		if value != "" {
+			args = append(args, flag, value)
+		}
 	}
 	return args
 }

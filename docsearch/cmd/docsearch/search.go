@@ -58,12 +58,12 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if c.EmbeddingsModel != "" {
+	if wanted := c.wantedModel(); wanted != "" {
 		info, err := daemon.Info(ctx)
 		if err != nil {
 			return err
 		}
-		if warning := info.ModelWarning(c.EmbeddingsModel); warning != "" {
+		if warning := info.ModelWarning(wanted); warning != "" {
 			found.Warnings = append(found.Warnings, warning)
 		}
 	}

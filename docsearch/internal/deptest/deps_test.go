@@ -17,7 +17,7 @@ const module = "github.com/mcp-sse/mcp-sse/docsearch/"
 // packages of a few lines.
 var mayImport = map[string][]string{
 	"api":                     {},
-	"cmd/docsearch":           {"api", "client", "crawl", "daemon", "discovery", "embed", "extract", "index", "internal/pause", "internal/printable", "mcpserver"},
+	"cmd/docsearch":           {"api", "client", "crawl", "daemon", "discovery", "embed", "extract", "index", "internal/pause", "internal/printable", "mcpserver", "models"},
 	"client":                  {"api", "discovery", "internal/pause", "internal/printable"},
 	"crawl":                   {},
 	"daemon":                  {"api", "crawl", "daemon/internal/folders", "discovery", "extract", "index"},
@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"discovery":               {"api"},
 	"e2e":                     {},
 	"embed":                   {"internal/printable"},
+	"embed/model2vec":         {},
 	"embed/static":            {},
 	"extract":                 {"extract/internal/plain"},
 	"extract/internal/plain":  {},
@@ -34,6 +35,7 @@ var mayImport = map[string][]string{
 	"internal/pause":          {},
 	"internal/printable":      {},
 	"mcpserver":               {"api", "client", "internal/pause"},
+	"models":                  {"embed/model2vec", "embed/static"},
 	"tools/makemodel":         {"embed/static"},
 }
 

@@ -69,6 +69,9 @@ func (f *folder) reconcile(dir *crawl.Folder, roots []string) error {
 	if !dir.Exists() {
 		return errMissing // some files may not have been read
 	}
+	if err := f.embedFirst(); err != nil {
+		return err
+	}
 	if err := f.set.opts.Index.Complete(f.path, time.Now()); err != nil {
 		return err
 	}
@@ -77,6 +80,23 @@ func (f *folder) reconcile(dir *crawl.Folder, roots []string) error {
 		status = api.StatusDegraded
 	}
 	f.enter(status, f.unreadable, 0)
+	return nil
+}
+
+// embedFirst gives a folder that is indexed for the first time its vectors, if that takes no
+// longer than to index it: the first search finds by meaning, too.
+func (f *folder) embedFirst() error {
+	x := f.set.opts.Index
+	if !x.EmbedsAtOnce() || !f.indexed().IndexedAt.IsZero() {
+		return nil
+	}
+	err := x.EmbedFolder(f.ctx, f.path)
+	if errors.Is(err, index.ErrCorrupt) || f.ctx.Err() != nil {
+		return cmp.Or(err, f.ctx.Err())
+	}
+	if err != nil { // fillVectors tries again
+		f.set.noteVectors(err)
+	}
 	return nil
 }
 

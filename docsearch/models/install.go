@@ -1,0 +1,357 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/embed/model2vec"
+)
+
+// Remote is a model that can be downloaded.
+type Remote struct {
+	Name   string
+	About  string
+	Path   string            // of its folder below DefaultSource
+	SHA256 map[string]string // of its files, as far as they are known
+}
+
+// Known are the models that Install takes. Their addresses are untried: no hub could be reached
+// where this was written. No checksum is known; Install records those of the first download.
+var Known = []Remote{
+	{Name: "potion-base-8M", About: "English, 30 MB", Path: "minishlab/potion-base-8M/resolve/main"},
+	{Name: "potion-multilingual-128M", About: "101 languages, 530 MB",
+		Path: "minishlab/potion-multilingual-128M/resolve/main"},
+}
+
+// DefaultSource is where models are downloaded from.
+const DefaultSource = "https://huggingface.co"
+
+// files are the files of a model, with the most bytes that they may have.
+var files = []struct {
+	name string
+	most int64
+}{
+	{model2vec.TokenizerFile, 128 << 20},
+	{model2vec.TensorsFile, 2 << 30},
+}
+
+// Files returns the names of the files of a model.
+func Files() []string { return []string{model2vec.TokenizerFile, model2vec.TensorsFile} }
+
+const (
+	maxAttempts  = 5                // in a row that got nothing
+	attemptPause = 2 * time.Second  // between two
+	headTime     = 30 * time.Second // for the head of a response
+	etagMark     = ".etag"          // at the end of the names of files with what tells versions of another file apart
+)
+
+// Installer downloads models.
+type Installer struct {
+	StateDir string
+	Source   string // "": DefaultSource; https, or http of this machine
+	// Progress is called while a file is downloaded, with how many bytes of all are there; all is
+	// -1 if it is not known.
+	Progress func(file string, done, all int64)
+
+	pause time.Duration // between attempts; 0: attemptPause
+}
+
+// Installed is what Install has done.
+type Installed struct {
+	Model    string            // its name with the beginning of its checksum
+	SHA256   map[string]string // of its files
+	Compared bool              // with checksums that were known before, of the table or of an earlier download
+}
+
+// Install downloads a model of Known into the state directory. Where it was interrupted, another
+// call goes on. The model is there when all files are, agree with the checksums that are known,
+// and can be read; until then one that was installed before stays.
+func (i *Installer) Install(ctx context.Context, name string) (*Installed, error) {
+	remote, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	base, err := i.base(remote)
+	if err != nil {
+		return nil, err
+	}
+	part := folder(i.StateDir, name) + partMark
+	if err := os.MkdirAll(part, 0o700); err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for _, file := range files {
+		if err := i.download(ctx, base+"/"+file.name, filepath.Join(part, file.name), file.most); err != nil {
+			return nil, fmt.Errorf("download %s: %w", file.name, err)
+		}
+		sums[file.name], err = checksum(filepath.Join(part, file.name))
+		if err != nil {
+			return nil, err
+		}
+	}
+	compared, err := i.compare(remote, sums)
+	if err == nil {
+		err = readable(part)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(part)) // else the next call would go on with it
+	}
+	return i.finish(remote, base, part, &Installed{SHA256: sums, Compared: compared})
+}
+
+// readable fails if the model in a folder cannot be read.
+func readable(dir string) error {
+	_, err := model2vec.Open(dir)
+	return err
+}
+
+func find(name string) (Remote, error) {
+	var names []string
+	for _, known := range Known {
+		if known.Name == name {
+			return known, nil
+		}
+		names = append(names, known.Name)
+	}
+	return Remote{}, fmt.Errorf("no model %q can be installed; there are %s", name, strings.Join(names, " and "))
+}
+
+// base returns the address of the folder of a model.
+func (i *Installer) base(remote Remote) (string, error) {
+	source := i.Source
+	if source == "" {
+		source = DefaultSource
+	}
+	u, err := url.Parse(source)
+	if err != nil || u.Host == "" || !isSafe(u) {
+		return "", errors.New("models come from an address that begins with https:// and has a host")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errors.New("the address of models must have no password, query or fragment")
+	}
+	return strings.TrimSuffix(source, "/") + "/" + remote.Path, nil
+}
+
+// isSafe reports whether nobody on the way can change what comes from an address.
+func isSafe(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// compare compares checksums with those of the table, or of an earlier download.
+func (i *Installer) compare(remote Remote, sums map[string]string) (compared bool, err error) {
+	known := remote.SHA256
+	origin := "of this program"
+	if len(known) == 0 {
+		before, err := readAbout(i.StateDir, remote.Name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		known, origin = before.SHA256, "of the first download"
+	}
+	for _, file := range files {
+		if want := known[file.name]; want != "" && want != sums[file.name] {
+			return false, fmt.Errorf("%s has the checksum %s, and that %s is %s; docsearch model remove %s forgets it",
+				file.name, sums[file.name], origin, want, remote.Name)
+		}
+	}
+	return len(known) > 0, nil
+}
+
+// finish puts the downloaded folder in its place.
+func (i *Installer) finish(remote Remote, source, part string, done *Installed) (*Installed, error) {
+	dir := folder(i.StateDir, remote.Name)
+	for _, file := range files {
+		_ = os.Remove(filepath.Join(part, file.name+etagMark)) // it is of no use any more
+	}
+	old := dir + oldMark + partMark
+	if err := os.RemoveAll(old); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := os.Rename(part, dir); err != nil {
+		return nil, err
+	}
+	m, err := model2vec.Open(dir) // whose name is that of the folder
+	if err != nil {
+		return nil, err
+	}
+	done.Model = m.Model()
+	data, err := json.MarshalIndent(about{m.Model(), source, done.SHA256, len(remote.SHA256) > 0}, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, aboutFile), append(data, '\n'), 0o600); err != nil {
+		return nil, err
+	}
+	return done, os.RemoveAll(old)
+}
+
+func checksum(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// errRefused is an answer that another attempt would not change.
+var errRefused = errors.New("refused")
+
+// download gets a file, and goes on with what is there of it. It tries again while it gets on.
+func (i *Installer) download(ctx context.Context, address, path string, most int64) error {
+	wait := i.pause
+	if wait == 0 {
+		wait = attemptPause
+	}
+	for failures := 0; ; failures++ {
+		before := size(path)
+		err := i.attempt(ctx, address, path, most)
+		if err == nil || errors.Is(err, errRefused) || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if size(path) > before {
+			failures = 0
+		}
+		if failures+1 >= maxAttempts {
+			return fmt.Errorf("%w; the same command goes on from here", err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func size(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// attempt makes one request for what is missing of a file.
+func (i *Installer) attempt(ctx context.Context, address, path string, most int64) error {
+	have := size(path)
+	etag, _ := os.ReadFile(path + etagMark)
+	if len(etag) == 0 {
+		have = 0 // nothing tells whether the file is still the same
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	if have > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+		req.Header.Set("If-Range", string(etag))
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = headTime
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) >= 10 || !isSafe(r.URL) {
+			return fmt.Errorf("%w: a redirect that is not followed", errRefused)
+		}
+		return nil
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		have = 0
+	case resp.StatusCode == http.StatusPartialContent && have > 0 &&
+		strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0 &&
+		resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", have):
+		return nil // all is there
+	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
+		return fmt.Errorf("the answer is %d", resp.StatusCode)
+	default:
+		return fmt.Errorf("%w: the answer is %d %s", errRefused, resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	all := int64(-1)
+	if resp.ContentLength >= 0 {
+		all = have + resp.ContentLength
+	}
+	if all > most {
+		return fmt.Errorf("%w: the file has %d bytes; %d are allowed", errRefused, all, most)
+	}
+	if have == 0 {
+		err = os.WriteFile(path+etagMark, []byte(strongTag(resp)), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return i.save(resp.Body, path, have, all, most)
+}
+
+// strongTag returns the ETag of a response if it tells each version of the file apart.
+func strongTag(resp *http.Response) string {
+	tag := resp.Header.Get("ETag")
+	if strings.HasPrefix(tag, "W/") {
+		return ""
+	}
+	return tag
+}
+
+// save appends a body to the bytes of a file that are there.
+func (i *Installer) save(body io.Reader, path string, have, all, most int64) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := file.Truncate(have); err != nil {
+		return err
+	}
+	if _, err := file.Seek(have, io.SeekStart); err != nil {
+		return err
+	}
+	buffer := make([]byte, 128<<10)
+	for {
+		n, err := body.Read(buffer)
+		if have+int64(n) > most {
+			return fmt.Errorf("%w: the file has more than %d bytes", errRefused, most)
+		}
+		if _, wrong := file.Write(buffer[:n]); wrong != nil {
+			return wrong
+		}
+		have += int64(n)
+		if i.Progress != nil {
+			i.Progress(filepath.Base(path), have, all)
+		}
+		switch {
+		case errors.Is(err, io.EOF) && (all < 0 || have == all):
+			return nil
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
+	}
+}
