@@ -60,7 +60,7 @@ func (m *Main) Run() int {
 	}
 	if c.Does == "serve" {
 		m.hangup = m.Notify(syscall.SIGHUP)
-	} else if c.Does == "stdio" || c.Check.Start { // the rest a signal just ends
+	} else if c.Does == "stdio" || c.Does == "tools" || c.Check.Start { // the rest a signal just ends
 		m.signals = m.Notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	}
 	level := new(slog.LevelVar)
@@ -72,6 +72,12 @@ func (m *Main) Run() int {
 	log := observe.NewLogger(lines, level, c.LogFormat)
 	for _, warning := range c.Warnings {
 		log.Warn("configuration warning", "warning", warning)
+	}
+	openOne := func(s *config.Server) (*gateway.Gateway, error) {
+		return newGateway(c, s, gateway.Options{Logger: log})
+	}
+	if c.Does == "tools" {
+		return m.check().Tools(c, openOne, m.signals)
 	}
 	audit, err := observe.OpenAudit(c, m.Stdout, log)
 	if err != nil {
@@ -98,10 +104,7 @@ func (m *Main) Run() int {
 	if c.Does == "check" {
 		fmt.Fprintln(m.Stdout, "configuration ok")
 		if c.Check.Start {
-			open := func(s *config.Server) (*gateway.Gateway, error) {
-				return newGateway(c, s, gateway.Options{Logger: log})
-			}
-			return m.check().Try(c, open, m.signals)
+			return m.check().Try(c, openOne, m.signals)
 		}
 		return exit.OK
 	}

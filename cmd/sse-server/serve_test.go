@@ -320,7 +320,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--url", "http://127.0.0.1:1/mcp"}, exit.Failure, "✗ TCP ", ""},
 		{[]string{"check", "--offline", "--url", "http://127.0.0.1:1/mcp"}, exit.OK, "configuration ok\n", ""},
 		{[]string{"check", "--wait", "70s"}, exit.Config, "", "--wait: has no effect without --url"},
-		{[]string{"check", "me"}, exit.Config, "", `unexpected argument me`},
+		{[]string{"check", "me"}, exit.Config, "", `check: no server or view is called "me"; want one of demo`},
+		{[]string{"tools", "--for", "netscape"}, exit.Config, "", `--for: nothing is known of "netscape"; want all, or one of `},
 		{[]string{"--", "check"}, exit.Config, "", "sse-server: the command: start \"check\""}, // a word after -- is a program
 		{[]string{"check", "--warm", "-1", "--", "true"}, exit.Config, "", "--warm"},
 		{[]string{"--sessions", "shared", "--no-auto-initialize", "--prefix", "/"}, exit.Config, "", "sse-server: --sessions: contradicts"},
@@ -356,7 +357,7 @@ func TestLosses(t *testing.T) {
 		t.Errorf("without --for: got %q", out)
 	}
 	for client, want := range map[string][]string{
-		"trae": {"trae: it takes 40 tools over all servers, and this one has 41: it drops the rest silently; sse-server changes no list of tools: ", "trae: unknown: "},
+		"trae": {"trae: it takes 40 tools over all servers, and this one has 41: it drops the rest silently; include and exclude leave tools out, ", "trae: unknown: "},
 		"pi":   {"pi: " + slow, "pi: unknown: "},
 	} {
 		lines := strings.Split(strings.TrimSuffix(run("--start", "--for", client), "\n"), "\n")

@@ -23,7 +23,7 @@ func tools(n int) (all []clients.Tool) {
 
 func TestLosses(t *testing.T) {
 	limited := clients.Client{
-		Patience: 2 * time.Second, Longer: "wait-longer: true", Tools: 12, Descriptions: 10, Over: "drops the rest",
+		Name: "narrow", Patience: 2 * time.Second, Longer: "wait-longer: true", Tools: 12, Descriptions: 10, Over: "drops the rest",
 		Description: 8, NameLength: 8, Front: "mcp_%s_", LongNames: "cuts the names",
 		Keywords: []string{"anyOf", "not"}, Schemas: "ignores them",
 	}
@@ -31,7 +31,8 @@ func TestLosses(t *testing.T) {
 	schema := func(text string) clients.Offer {
 		return clients.Offer{Tools: []clients.Tool{{Name: "a", InputSchema: json.RawMessage(text)}}}
 	}
-	const fewer = "; sse-server changes no list of tools: an option of the server or of the client may leave some out"
+	const fewer = "; include and exclude leave tools out, and an option of the server or of the client may do so"
+	const within = fewer + "; a view with for: narrow leaves out what is over it"
 	for what, test := range map[string]struct {
 		client clients.Client
 		server clients.Offer
@@ -45,11 +46,15 @@ func TestLosses(t *testing.T) {
 			"it waits 1s for tools and goes on without, and the server took 2.5s; --warm 1 starts it ahead of its clients"},
 		"a slow boot ahead of clients": {limited, clients.Offer{Name: "s", Boot: 3 * time.Second, Ahead: true},
 			"it waits 2s for tools and goes on without, and the server took 3s: only a client that comes while the server boots for the first time has none, because sse-server starts the server ahead or remembers its tools"},
+		"a view with a slow server": {limited, clients.Offer{Name: "s", Boot: 3 * time.Second, Slowest: "memory"},
+			"it waits 2s for tools, and memory took 3s: a list before that is without its tools, and the client is told when they are there; --warm 1 starts the server ahead of its clients"},
+		"a view with a slow server that is known": {limited, clients.Offer{Name: "s", Boot: 3 * time.Second, Slowest: "memory", Ahead: true},
+			"it waits 2s for tools, and memory took 3s: only a list while that server boots for the first time is without its tools, because sse-server starts the server ahead or remembers its tools"},
 		"many tools": {limited, clients.Offer{Name: "s", Tools: tools(13)[:13:13]},
-			"it takes 12 tools over all servers, and this one has 13: it drops the rest" + fewer + "\n" +
+			"it takes 12 tools over all servers, and this one has 13: it drops the rest" + within + "\n" +
 				`it takes names of 8 characters with "mcp_s_" in front, and longer are a10, a11 and a12: it cuts the names; a shorter name of the server in its configuration makes room`},
 		"many descriptions": {limited, clients.Offer{Name: "s", Tools: []clients.Tool{{"a", "12", nil}, {"b", "12345678", nil}, {"c", "1", nil}}},
-			"it takes 10 characters of descriptions over all servers, and this one has 11, the longest that of b: it drops the rest" + fewer},
+			"it takes 10 characters of descriptions over all servers, and this one has 11, the longest that of b: it drops the rest" + within},
 		"a long description": {clients.Client{Description: 4}, clients.Offer{Name: "s", Tools: []clients.Tool{{"a", "1234", nil}, {"b", "12345", nil}}},
 			"it cuts a description at 4 characters, as that of b: let it begin with what matters"},
 		"long names, of which it is not known what the client does": {clients.Client{NameLength: 2}, clients.Offer{Name: "s", Tools: tools(11)},
@@ -63,6 +68,16 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", what, got, test.want)
 		}
 	}
+}
+
+// How much of a limit is used is told of limits that are known, with what the client puts in front of names.
+func TestUses(t *testing.T) {
+	o := clients.Offer{Name: "s", Tools: []clients.Tool{{"a", "äöü", nil}, {"abc", "1", nil}}}
+	limited := clients.Client{Tools: 1, Descriptions: 9, Description: 3, NameLength: 60, Front: "mcp_%s_"}
+	ssetest.Want(t, "all limits", limited.Uses(o), []clients.Use{
+		{clients.UsedTools, 2, 1}, {clients.UsedDescriptions, 4, 9}, {clients.UsedDescription, 3, 3}, {clients.UsedName, 9, 60},
+	})
+	ssetest.Want(t, "no limits", len(clients.Client{}.Uses(o)), 0)
 }
 
 // A limit that only calls would show, or that nobody knows, is told too: it is not the same as no limit.

@@ -19,6 +19,8 @@ type Offer struct {
 	// that comes before it has booted for the first time has to wait.
 	Ahead bool
 	Tools []Tool
+	// Slowest is the server of a view whose boot that is; empty: it is no view.
+	Slowest string
 }
 
 // Tool is a tool as far as clients have limits for it.
@@ -27,23 +29,34 @@ type Tool struct {
 	InputSchema       json.RawMessage
 }
 
-// fewer is what to do about too many tools, or about a tool that a client does not take.
-const fewer = "; sse-server changes no list of tools: an option of the server or of the client may leave some out"
+// fewer is what to do about a tool that a client does not take.
+const fewer = "; include and exclude leave tools out, and an option of the server or of the client may do so"
+
+// within is what to do about too many tools.
+func (c Client) within() string {
+	return fewer + "; a view with for: " + c.Name + " leaves out what is over it"
+}
 
 // Losses says what the client loses of a server and what to do about it, a sentence for each limit that
 // the server is over; none for nothing. It leaves out what only calls would show: see Untried.
 func (c Client) Losses(o Offer) (losses []string) {
 	say := func(format string, args ...any) { losses = append(losses, fmt.Sprintf(format, args...)) }
-	if c.Patience > 0 && o.Boot > c.Patience {
+	switch {
+	case c.Patience <= 0 || o.Boot <= c.Patience:
+	case o.Slowest != "":
+		say("it waits %v for tools, and %s took %v%s", c.Patience, o.Slowest, o.Boot.Round(time.Millisecond),
+			c.remedyOfView(o))
+	default:
 		say("it waits %v for tools and goes on without, and the server took %v%s",
 			c.Patience, o.Boot.Round(time.Millisecond), c.remedy(o))
 	}
 	if c.Tools > 0 && len(o.Tools) > c.Tools {
-		say("it takes %d tools over all servers, and this one has %d: it %s%s", c.Tools, len(o.Tools), c.Over, fewer)
+		say("it takes %d tools over all servers, and this one has %d: it %s%s", c.Tools, len(o.Tools), c.Over,
+			c.within())
 	}
 	if n := o.characters(); c.Descriptions > 0 && n > c.Descriptions {
 		say("it takes %d characters of descriptions over all servers, and this one has %d, "+
-			"the longest that of %s: it %s%s", c.Descriptions, n, o.longest(), c.Over, fewer)
+			"the longest that of %s: it %s%s", c.Descriptions, n, o.longest(), c.Over, c.within())
 	}
 	isCut := func(t Tool) bool { return c.Description > 0 && length(t.Description) > c.Description }
 	if names := o.names(isCut); len(names) > 0 {
@@ -77,6 +90,51 @@ func (c Client) remedy(o Offer) (text string) {
 		text += ", or in the client " + c.Longer
 	}
 	return text
+}
+
+// remedyOfView says what helps if a server of a view boots for longer than the client waits.
+func (c Client) remedyOfView(o Offer) string {
+	if o.Ahead {
+		return ": only a list while that server boots for the first time is without its tools, " +
+			"because sse-server starts the server ahead or remembers its tools"
+	}
+	return ": a list before that is without its tools, and the client is told when they are there; " +
+		"--warm 1 starts the server ahead of its clients"
+}
+
+// Use says how much of a limit a server needs.
+type Use struct {
+	What  string `json:"what"` // as texts call it
+	Used  int    `json:"used"`
+	Limit int    `json:"limit"`
+}
+
+// The limits of lists.
+const (
+	UsedTools        = "tools"
+	UsedDescriptions = "characters of descriptions"
+	UsedDescription  = "characters in the longest description"
+	UsedName         = "characters in the longest name"
+)
+
+// Uses says how much of each limit of the client that is about lists a server needs; none: no such limit is known.
+func (c Client) Uses(o Offer) (uses []Use) {
+	description, name := 0, 0
+	for _, t := range o.Tools {
+		description = max(description, length(t.Description))
+		name = max(name, length(c.InFront(o.Name)+t.Name))
+	}
+	for _, use := range []Use{
+		{UsedTools, len(o.Tools), c.Tools},
+		{UsedDescriptions, o.characters(), c.Descriptions},
+		{UsedDescription, description, c.Description},
+		{UsedName, name, c.NameLength},
+	} {
+		if use.Limit > 0 {
+			uses = append(uses, use)
+		}
+	}
+	return uses
 }
 
 // Untried says what the client may lose that only calls would show; none if nothing is known.

@@ -25,6 +25,16 @@ type Input struct {
 	Limit   *Limit   // of the client that the view is for; nil: none
 }
 
+// inputOf is the function that package compose provides.
+var inputOf func(view any) Input
+
+// ProvideInput sets the function of InputOf. Package compose, which is above this one, calls it when it is initialized.
+func ProvideInput(of func(view any) Input) { inputOf = of }
+
+// InputOf returns what the results of a *compose.View depend on, without the lists: a program builds from it what the
+// view would list. Another type is an error of the programmer: it panics.
+func InputOf(view any) Input { return inputOf(view) }
+
 // Member is a member with its rules and its lists.
 type Member struct {
 	Name, Prefix     string

@@ -1,7 +1,9 @@
 // Package check says what servers are, or why one cannot be used and what to do.
 //
 //	start.go  after the banner, while the program serves
+//	offer.go  the tools that clients get of a server or view, and what is left out
 //	try.go    check --start, which starts each server and ends it
+//	tools.go  the command tools; cost.go: what a list costs
 //	url.go    check --url, which is a client of a server that runs
 package check
 
@@ -89,16 +91,19 @@ func offered(rules *selection.Rules, kind selection.Kind, all []json.RawMessage)
 
 // unmet says which rules meet nothing of what a server lists: usually typing errors.
 func unmet(rules *selection.Rules, found handshake.Found) (lines []string) {
-	var all []string
+	for _, rule := range unmetOf(rules, found) {
+		lines = append(lines, "WARNING: "+rule+" meets nothing that the server lists")
+	}
+	return lines
+}
+
+// unmetOf returns the rules that meet nothing of what a server lists.
+func unmetOf(rules *selection.Rules, found handshake.Found) (all []string) {
 	if found.NoTools == nil {
 		all = rules.Unmet(selection.Tools, found.Tools)
 	}
 	all = append(all, rules.Unmet(selection.Prompts, found.Prompts)...)
-	all = append(all, rules.Unmet(selection.Resources, slices.Concat(found.Resources, found.Templates))...)
-	for _, rule := range all {
-		lines = append(lines, "WARNING: "+rule+" meets nothing that the server lists")
-	}
-	return lines
+	return append(all, rules.Unmet(selection.Resources, slices.Concat(found.Resources, found.Templates))...)
 }
 
 // noTools says why there is no list of tools.

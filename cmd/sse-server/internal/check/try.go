@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/advice"
@@ -17,26 +19,31 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
-	"github.com/mcp-sse/mcp-sse/internal/selection"
 )
 
-// Try opens a session with each server and prints what the server is, or why there
-// is no session and what to do. It returns the exit code. After a signal it tries no more servers, but
+// Try opens a session with each server that is chosen and prints what the server is, or why there is no session and
+// what to do; then what each view has of them. It returns the exit code. After a signal it tries no more servers, but
 // still ends the one that it has started; a second signal does not wait for that. open makes the gateway of a server.
 func (k *Check) Try(c *config.Config, open func(*config.Server) (*gateway.Gateway, error),
 	signals <-chan os.Signal) int {
+	t := &trial{check: k, c: c, starts: newStarts(open), read: make(map[*config.Server]*reading)}
+	return k.untilSignal(t.run, t.starts, signals)
+}
+
+// untilSignal runs what opens sessions until it ends, and returns its exit code. The first signal ends its context, the
+// second one the processes of the servers that are starting.
+func (k *Check) untilSignal(run func(context.Context) int, starts *starts, signals <-chan os.Signal) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	t := &trial{check: k, c: c, open: open}
 	done := make(chan int, 1)
-	go func() { done <- t.run(ctx) }() // ends with ctx, but for the end of the server
+	go func() { done <- run(ctx) }() // ends with ctx, but for the end of the servers
 	select {
 	case code := <-done:
 		return code
 	case <-signals:
-		if name := t.name.Load(); name != nil {
+		if names := starts.names(); names != "" {
 			fmt.Fprintf(k.Live.Over(k.Stderr),
-				"sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", *name)
+				"sse-server: Stopping: waiting for %s to end. The same signal again stops at once.\n", names)
 		}
 		stop()
 	}
@@ -44,72 +51,142 @@ func (k *Check) Try(c *config.Config, open func(*config.Server) (*gateway.Gatewa
 	case code := <-done:
 		return code
 	case sig := <-signals:
-		if gw := t.gateway.Load(); gw != nil {
-			forprogram.Abort(gw)
-		}
+		starts.abort()
 		return exit.BySignal(sig)
 	}
 }
 
-// trial is a check of each server.
-type trial struct {
-	check *Check
-	c     *config.Config
-	open  func(*config.Server) (*gateway.Gateway, error)
+// starts are the servers that are started to be looked at. It is safe for concurrent use.
+type starts struct {
+	open func(*config.Server) (*gateway.Gateway, error)
 
-	name    atomic.Pointer[string] // of the server that is being tried
-	gateway atomic.Pointer[gateway.Gateway]
+	mu  sync.Mutex // guards now
+	now map[*gateway.Gateway]string
 }
 
-// run tries each server, and returns the exit code.
+func newStarts(open func(*config.Server) (*gateway.Gateway, error)) *starts {
+	return &starts{open: open, now: make(map[*gateway.Gateway]string)}
+}
+
+// begin opens the gateway of a server, which has a name for people. end ends it, and its session.
+func (s *starts) begin(server *config.Server, name string) (gw *gateway.Gateway, end func(), err error) {
+	server.AutoInitialize = true
+	gw, err = s.open(server)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now[gw] = name
+	return gw, func() {
+		_ = gw.Shutdown(context.Background())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.now, gw)
+	}, nil
+}
+
+// names returns those of the servers that have not ended.
+func (s *starts) names() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Values(s.now)), ", ")
+}
+
+// abort ends the processes of the servers at once.
+func (s *starts) abort() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for gw := range s.now {
+		forprogram.Abort(gw)
+	}
+}
+
+// isAhead reports whether a server is started ahead of its clients, or its tools are remembered.
+func isAhead(s *config.Server, gw *gateway.Gateway) bool {
+	warm, _ := forprogram.Of(gw).Warm()
+	return warm > 0 || s.Remember && s.Kind() == config.OfCommand
+}
+
+// trial is a check of each server that is chosen.
+type trial struct {
+	check  *Check
+	c      *config.Config
+	starts *starts
+	read   map[*config.Server]*reading
+}
+
+// run tries each server, looks at each view, and returns the exit code.
 func (t *trial) run(ctx context.Context) int {
-	code, out := exit.OK, t.check.out()
-	for _, s := range t.c.Each() {
+	code := exit.OK
+	servers, views := t.c.Chosen()
+	for _, s := range t.c.ChosenServers() {
+		if ctx.Err() != nil {
+			return exit.Failure
+		}
+		switch err := t.try(ctx, s, slices.Contains(servers, s)); {
+		case err != nil:
+			return exit.Refuse(t.check.Stderr, err)
+		case t.read[s].err != nil:
+			code = exit.Failure
+		}
+	}
+	for _, v := range views {
 		if ctx.Err() != nil {
 			break
 		}
-		s.AutoInitialize = true
-		gw, err := t.open(s)
+		o, err := offerOfView(v, func(s *config.Server) *reading { return t.read[s] })
 		if err != nil {
 			return exit.Refuse(t.check.Stderr, err)
 		}
-		began, name := time.Now(), t.c.Title(s)
-		t.name.Store(&name)
-		t.gateway.Store(gw)
-		shown := t.check.showWaiting(name+": starting", time.Duration(s.StartTimeout))
-		found, err := forprogram.Of(gw).Try(ctx) // its timeouts bound it
-		shown()
-		took, fault := time.Since(began), cmp.Or(err, found.NoTools)
-		switch {
-		case ctx.Err() != nil:
-			fmt.Fprintf(out, "%s: stopped\n", plaintext.Visible(name))
-		case err != nil:
-			fmt.Fprintf(out, "%s: FAILED: %s\n", plaintext.Visible(name),
-				plaintext.Visible(plaintext.Words(err.Error())))
-		default:
-			server := strings.TrimSpace(found.Name + " " + found.Version)
-			fmt.Fprintf(out, "%s: %s\n", plaintext.Visible(name),
-				plaintext.Visible(summary(server, found, s.Rules(), startedIn(took, found))))
-			for _, line := range unmet(s.Rules(), found) {
-				fmt.Fprintf(out, "  %s\n", plaintext.Visible(line))
-			}
+		out := t.check.out()
+		fmt.Fprintf(out, "%s: %s\n", plaintext.Visible(o.name), plaintext.Visible(o.summary()))
+		for _, line := range o.warnings() {
+			fmt.Fprintf(out, "  %s\n", plaintext.Visible(line))
 		}
-		switch {
-		case ctx.Err() != nil:
-			code = exit.Failure
-		case fault != nil:
-			code = exit.Failure
-			fmt.Fprintf(out, "  what to do: %s\n", advice.For(s, fault.Error()))
-		default:
-			warm, _ := forprogram.Of(gw).Warm()
-			t.check.tellLosses(t.c.Check.For, clients.Offer{
-				Name: name, Boot: took, Tools: toolsOf(offered(s.Rules(), selection.Tools, found.Tools)),
-				Ahead: warm > 0 || s.Remember && s.Kind() == config.OfCommand,
-			})
-		}
-		_ = gw.Shutdown(context.Background()) // ends the session
+		t.check.tellLosses(t.c.Check.For, o.toClients())
 	}
 	return code
+}
+
+// try tries one server. isChosen says that clients reach it by itself, so that they can lose something of it. The error
+// says what is wrong with the configuration.
+func (t *trial) try(ctx context.Context, s *config.Server, isChosen bool) error {
+	r := &reading{server: s, name: t.c.Title(s)}
+	gw, end, err := t.starts.begin(s, r.name)
+	if err != nil {
+		return err
+	}
+	defer end()
+	out, began := t.check.out(), time.Now()
+	shown := t.check.showWaiting(r.name+": starting", time.Duration(s.StartTimeout))
+	r.found, err = forprogram.Of(gw).Try(ctx) // its timeouts bound it
+	shown()
+	r.took, r.ahead, r.err = time.Since(began), isAhead(s, gw), cmp.Or(err, r.found.NoTools)
+	t.read[s] = r
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintf(out, "%s: stopped\n", plaintext.Visible(r.name))
+		r.err = ctx.Err()
+		return nil
+	case err != nil:
+		fmt.Fprintf(out, "%s: FAILED: %s\n", plaintext.Visible(r.name),
+			plaintext.Visible(plaintext.Words(err.Error())))
+	default:
+		server := strings.TrimSpace(r.found.Name + " " + r.found.Version)
+		fmt.Fprintf(out, "%s: %s\n", plaintext.Visible(r.name),
+			plaintext.Visible(summary(server, r.found, s.Rules(), startedIn(r.took, r.found))))
+		for _, line := range unmet(s.Rules(), r.found) {
+			fmt.Fprintf(out, "  %s\n", plaintext.Visible(line))
+		}
+	}
+	switch {
+	case r.err != nil:
+		fmt.Fprintf(out, "  what to do: %s\n", advice.For(s, r.err.Error()))
+	case isChosen:
+		t.check.tellLosses(t.c.Check.For, offerOf(r).toClients())
+	}
+	return nil
 }
 
 // tellLosses prints what a client, or each one, will lose of a server. For a single client it also

@@ -26,10 +26,16 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	c.StateDir = stateDir(lookupEnv)
 	c.RuntimeDir, _ = lookupEnv("XDG_RUNTIME_DIR")
 	c.Parents = environ.Parents(lookupEnv)
-	if c.Check.For != "" {
-		if err := c.checkFor(); err != nil {
+	for _, client := range []*string{&c.Check.For, &c.Tools.For} {
+		if *client == "" {
+			continue
+		}
+		if err := nameClient(client); err != nil {
 			return err
 		}
+	}
+	if c.Check.For != "" || c.Check.Name != "" {
+		c.Check.Start = c.Check.Start || !c.Check.Offline
 	}
 	for _, word := range []string{c.ConnectClient.Client, c.ConnectClient.Server} {
 		if c.Does == "connect" && strings.Contains(word, "://") {
@@ -86,6 +92,9 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 		}
 	}
 	c.checkViews()
+	if err := c.checkNamed(); err != nil {
+		return err
+	}
 	switch {
 	case c.Watch && c.Does == "stdio":
 		return c.refuse("watch", "stdio keeps its configuration")
@@ -145,20 +154,19 @@ func (c *Config) checkDiagnosis() error {
 	return nil
 }
 
-// checkFor finds the client of --for, which people may call otherwise than the table of clients does.
-func (c *Config) checkFor() error {
-	c.Check.Start = true
-	if c.Check.For == AllClients {
+// nameClient finds the client of --for, which people may call otherwise than the table of clients does.
+func nameClient(called *string) error {
+	if *called == AllClients {
 		return nil
 	}
-	client, known := clients.Named(c.Check.For)
+	client, known := clients.Named(*called)
 	if known {
-		c.Check.For = client.Name
+		*called = client.Name
 		return nil
 	}
 	names := clients.Names(clients.All)
-	hint := cmp.Or(DidYouMean(c.Check.For, names), ";")
-	return fmt.Errorf("--for: nothing is known of %q%s want %s, or one of %s", c.Check.For, hint, AllClients,
+	hint := cmp.Or(DidYouMean(*called, names), ";")
+	return fmt.Errorf("--for: nothing is known of %q%s want %s, or one of %s", *called, hint, AllClients,
 		strings.Join(names, ", "))
 }
 

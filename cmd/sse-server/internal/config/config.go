@@ -109,18 +109,24 @@ type Config struct {
 		Shell  string `arg:"" optional:"" help:"bash, zsh or fish."`
 		Values string `hidden:"" help:"For completions themselves: print what can follow this flag or command, a line each."`
 	} `cmd:"" help:"Print the completion for a shell: bash, zsh or fish."`
+	Tools struct {
+		Name string `arg:"" optional:"" help:"Name of one server or view. Without it, all."`
+		For  string `placeholder:"CLIENT" help:"Compare with the limits of this client alone: claude-code, codex, cursor, trae and others. Without it, with those of each."`
+		JSON bool   `name:"json" help:"Print JSON."`
+	} `cmd:"" help:"Print the tools of each server and view: the name that clients see, the server that has it, its name there, what is left out by which rule, and what the list costs against the limits of clients. With NAME, of one. It takes lists from memory, and starts servers of which nothing is known."`
 	Check struct {
+		Name    string   `arg:"" optional:"" help:"Name of one server or view to try. It opens sessions, as --start does."`
 		Start   bool     `help:"Also open a session with each server, and print what it is, or why there is none."`
-		For     string   `placeholder:"CLIENT" help:"Also say what this client will lose of each server, and what helps: claude-code, codex, cursor, trae and others, or all. It opens a session with each, as --start does. What is lost does not change the exit code."`
+		For     string   `placeholder:"CLIENT" help:"Also say what this client will lose of each server and view, and what helps: claude-code, codex, cursor, trae and others, or all. It opens a session with each, as --start does. What is lost does not change the exit code."`
 		Offline bool     `help:"Check the configuration alone. With --url nothing is asked there."`
 		Origin  string   `placeholder:"ORIGIN" help:"With --url, also try what the browser does for a web page of this origin, such as https://app.example.com."`
 		Wait    Duration `placeholder:"DURATION" help:"With --url, also leave a stream silent for this long, such as 70s, to see whether a proxy cuts it."`
 		JSON    bool     `name:"json" help:"With --url, print the steps as JSON."`
-	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server. With --for CLIENT, also say what a client such as claude-code, or all, will lose of each. With --url of a running gateway or server, try step by step what a client meets there."`
+	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server, or with NAME that one. With --for CLIENT, also say what a client such as claude-code, or all, will lose of each. With --url of a running gateway or server, try step by step what a client meets there."`
 
 	// The fields below follow from the options. Load sets them, and nobody changes them later.
 
-	// Does is the command: serve, stdio, init, connect, completion or check.
+	// Does is the command: serve, stdio, init, connect, completion, tools or check.
 	Does string `kong:"-"`
 	// Tokens has the principals by their tokens. It is nil if there is no file of tokens.
 	Tokens map[string]string `kong:"-"`
@@ -417,6 +423,9 @@ func (c *Config) readFlags(args []string) error {
 	c.Command, c.Does = command, ctx.Selected().Name
 	if c.Does != "serve" {
 		c.verb = c.Does + " "
+	}
+	if word := c.named(); isNoName(word) {
+		return unexpected(word, args)
 	}
 	if c.Help || c.HelpAll {
 		c.HelpText, err = helpText(parser, ctx, c.HelpAll)

@@ -241,6 +241,8 @@ func TestMistakesAreExplained(t *testing.T) {
 		"--outputTransport sse":        "unknown flag --outputTransport: both transports are served at one URL; --transports sse serves",
 		"npx -y pkg":                   "the command to serve goes after --, as in: sse-server -- npx -y pkg",
 		"check npx -y pkg --port 1":    "as in: sse-server check -- npx -y pkg --port 1",
+		"tools gw.yml":                 "as in: sse-server tools --config gw.yml",
+		"tools my-server":              `tools: no server or view is called "my-server"; want one of demo; the command to serve goes after --, as in: sse-server tools -- my-server`,
 		"--debug":                      "did you mean --log-level debug?",
 		"--shared":                     "did you mean --sessions shared?",
 		"--oauth":                      "unknown flag --oauth: it is a key of the file that --config names, such as oauth: {issuer",

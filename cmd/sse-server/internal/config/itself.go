@@ -28,7 +28,8 @@ const maxParents = 3
 // checkParents returns an error if the server would be started by a gateway below too many others, which is so if
 // the command of one starts the same one again, by whatever shell or launcher.
 func (s *Server) checkParents(c *Config) error {
-	starts := c.Does == "serve" || c.Does == "stdio" && c.Connect == nil || c.Does == "check" && c.Check.Start
+	starts := c.Does == "serve" || c.Does == "stdio" && c.Connect == nil || c.Does == "check" && c.Check.Start ||
+		c.Does == "tools"
 	if !starts || s.Kind() != OfCommand || len(c.Parents) < maxParents {
 		return nil
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -19,12 +20,15 @@ var ofKong = regexp.MustCompile(`did you mean "([^"]*)"\?`)
 func refuseArgs(err error, args []string, flags []*kong.Flag) error {
 	err = errors.New(ofKong.ReplaceAllString(err.Error(), "did you mean $1?"))
 	text := err.Error()
+	if len(args) > 1 && slices.Contains(named, args[0]) && isNoName(args[1]) { // flags after it are of a command
+		return unexpected(args[1], args)
+	}
 	if flag, unknown := strings.CutPrefix(text, "unknown flag "); unknown {
 		flag, _, _ = strings.Cut(flag, ",")
 		return refuseFlag(err, flag, args)
 	}
-	word, unexpected := strings.CutPrefix(text, "unexpected argument ")
-	if unexpected && !strings.Contains(word, "did you mean") {
+	word, isUnexpected := strings.CutPrefix(text, "unexpected argument ")
+	if isUnexpected && !strings.Contains(word, "did you mean") {
 		return fmt.Errorf("%w: %s", err, placeOf(word, args))
 	}
 	name, _, _ := strings.Cut(text, ": ")
@@ -34,6 +38,22 @@ func refuseArgs(err error, args []string, flags []*kong.Flag) error {
 		}
 	}
 	return err
+}
+
+// named are the commands that take the name of a server or view.
+var named = []string{"check", "tools"}
+
+// isNoName reports whether a word in the place of such a name is something else for certain: a program that starts
+// servers, an address, a file of options, or a flag with a dash of an editor.
+func isNoName(word string) bool {
+	_, isLauncher := launchers[word]
+	return isLauncher || strings.ContainsAny(word, "/—–") ||
+		slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, filepath.Ext(word))
+}
+
+// unexpected returns the error about an argument that has no place.
+func unexpected(word string, args []string) error {
+	return fmt.Errorf("unexpected argument %s: %s", word, placeOf(word, args))
 }
 
 // refuseFlag says which flag is meant by one that is not known.
@@ -73,7 +93,8 @@ func placeOf(word string, args []string) string {
 		return "each variable has its own --env, as in: --env A=1 --env B=2"
 	case i > 1 && before(2) == "--header" && strings.HasSuffix(before(1), ":"):
 		return "write a header in quotes, as in: --header 'NAME: VALUE'"
-	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"), strings.HasSuffix(word, ".json"):
+	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"), strings.HasSuffix(word, ".json"),
+		strings.HasSuffix(word, ".toml"):
 		return "a file of options goes after --config, as in: " + program + "--config " + word
 	case strings.Contains(word, "://"):
 		return "the address of a remote server goes after --url, as in: " + program + "--url " + word

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,6 +70,59 @@ func (c *Config) Pasted() (all []*Server) {
 		}
 	}
 	return slices.DeleteFunc(c.Endpoints(), func(s *Server) bool { return inView[s] })
+}
+
+// named returns the name of a server or view in the arguments of tools or check; empty: there is none.
+func (c *Config) named() string { return cmp.Or(c.Tools.Name, c.Check.Name) }
+
+// Chosen returns the servers and views that the arguments of tools or check mean, each of which has a URL: all, or the
+// one that they name.
+func (c *Config) Chosen() (servers []*Server, views []*View) {
+	name := c.named()
+	if name == "" {
+		return c.Each(), c.Views
+	}
+	for _, s := range c.Each() {
+		isCalled := s.Name != "" && s.Name == pathName(name) // clients' files have other names
+		if isCalled || c.Title(s) == name {
+			servers = append(servers, s)
+		}
+	}
+	for _, v := range c.Views {
+		if v.Name == name {
+			views = append(views, v)
+		}
+	}
+	return servers, views
+}
+
+// ChosenServers returns the chosen servers and those of the chosen views, in the order of the file.
+func (c *Config) ChosenServers() []*Server {
+	servers, views := c.Chosen()
+	return slices.DeleteFunc(slices.Clone(c.Each()), func(s *Server) bool {
+		isMember := func(v *View) bool {
+			return slices.ContainsFunc(v.Members, func(m Member) bool { return m.Server == s })
+		}
+		return !slices.Contains(servers, s) && !slices.ContainsFunc(views, isMember)
+	})
+}
+
+// checkNamed refuses a name in the arguments of tools or check that no server or view has.
+func (c *Config) checkNamed() error {
+	if servers, views := c.Chosen(); len(servers)+len(views) > 0 {
+		return nil
+	}
+	var names []string
+	for _, s := range c.Endpoints() {
+		names = append(names, c.Title(s))
+	}
+	hint := ""
+	if len(c.Servers) == 0 {
+		hint = fmt.Sprintf("; the command to serve goes after --, as in: sse-server %s-- %s", c.verb,
+			asTyped([]string{c.named()}))
+	}
+	return fmt.Errorf("%s: no server or view is called %q%s want one of %s%s", c.Does, c.named(),
+		cmp.Or(DidYouMean(c.named(), names), ";"), strings.Join(names, ", "), hint)
 }
 
 // Composed returns the members of the view and its options, as package compose has them. upstream returns that of a

@@ -1,0 +1,226 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
+	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// reading is what has been read of a server.
+type reading struct {
+	server *config.Server
+	name   string // for people
+	found  handshake.Found
+	err    error // why its tools are not known; nil: they are
+
+	fromMemory bool
+	took       time.Duration // from its start to its lists
+	ahead      bool          // it is started ahead of clients, or its tools are remembered
+}
+
+// offer is what clients get at the URL of a server or view.
+type offer struct {
+	name    string
+	client  string // whose limits a view keeps; empty: it keeps none, or is a server
+	isView  bool
+	servers []*reading // in the order of the view; of a server itself alone
+
+	tools []merge.Entry // in the order of the list
+	left  []leftOut     // in the order of the servers and their lists
+	unmet []unmetRule
+}
+
+// leftOut is a tool that clients do not get.
+type leftOut struct {
+	merge.Left
+	ofServer bool // a rule of the server decides, for all its views too
+}
+
+// unmetRule is a rule that meets nothing of a complete list: usually a typing error.
+type unmetRule struct {
+	merge.Unmet
+	ofServer bool
+}
+
+// offerOf returns what clients get at the URL of a server.
+func offerOf(r *reading) *offer {
+	o := &offer{name: r.name, servers: []*reading{r}}
+	for _, raw := range o.choose(r)[merge.Tools] {
+		name := selection.NameOf(selection.Tools, raw)
+		o.tools = append(o.tools, merge.Entry{Raw: raw, Name: name, Origin: merge.Origin{Member: r.name, Own: name}})
+	}
+	return o
+}
+
+// choose returns the lists that the rules of a server leave, nil for each that is not known. It notes what they leave
+// out.
+func (o *offer) choose(r *reading) (lists [merge.Kinds][]json.RawMessage) {
+	if r.err != nil {
+		return lists
+	}
+	rules := r.server.Rules()
+	lists = [merge.Kinds][]json.RawMessage{merge.Tools: r.found.Tools, merge.Prompts: r.found.Prompts,
+		merge.Resources: r.found.Resources, merge.Templates: r.found.Templates}
+	for kind, list := range lists {
+		kind := merge.Kind(kind)
+		left := make([]json.RawMessage, 0, len(list))
+		for _, raw := range list {
+			verdict := rules.Entry(kind.Rules(), raw)
+			if verdict.Allowed() {
+				left = append(left, raw)
+				continue
+			}
+			origin := merge.Origin{Member: r.name, Own: selection.NameOf(kind.Rules(), raw)}
+			o.note(leftOut{merge.Left{Kind: kind, Origin: origin, Reason: merge.Reason(verdict.Reason),
+				By: verdict.Rule}, true})
+		}
+		lists[kind] = left
+	}
+	for _, rule := range unmetOf(rules, r.found) {
+		o.unmet = append(o.unmet, unmetRule{merge.Unmet{Member: r.name, Rule: rule}, true})
+	}
+	return lists
+}
+
+// note adds what is left out, if it is a tool.
+func (o *offer) note(left leftOut) {
+	if left.Kind == merge.Tools {
+		o.left = append(o.left, left)
+	}
+}
+
+// offerOfView returns what clients get at the URL of a view. of returns what has been read of each of its servers.
+func offerOfView(v *config.View, of func(*config.Server) *reading) (*offer, error) {
+	o := &offer{name: v.Name, client: v.For, isView: true}
+	view, err := compose.New(v.Composed(func(string) jsonrpc.Dialer { return new(compose.View) }))
+	if err != nil {
+		return nil, err
+	}
+	in := merge.InputOf(view)
+	for i, m := range v.Members {
+		r := of(m.Server)
+		o.servers = append(o.servers, r)
+		for kind, list := range o.choose(r) {
+			if list != nil {
+				in.Members[i].Lists[kind] = merge.NewList(merge.Kind(kind), list)
+			}
+		}
+	}
+	result := merge.Build(in)
+	o.tools = result.Lists[merge.Tools]
+	for _, left := range result.Left {
+		o.note(leftOut{left, false})
+	}
+	for _, unmet := range result.Unmet {
+		o.unmet = append(o.unmet, unmetRule{unmet, false})
+	}
+	return o, nil
+}
+
+// isUnknown reports whether no server has said which tools it has.
+func (o *offer) isUnknown() bool {
+	return !slices.ContainsFunc(o.servers, func(r *reading) bool { return r.err == nil })
+}
+
+// all returns how many tools the servers list.
+func (o *offer) all() (n int) {
+	for _, r := range o.servers {
+		if r.err == nil {
+			n += len(r.found.Tools)
+		}
+	}
+	return n
+}
+
+// toClients returns the offer as far as clients have limits for it. A view answers before its slowest server has
+// booted.
+func (o *offer) toClients() clients.Offer {
+	raw := make([]json.RawMessage, len(o.tools))
+	for i, tool := range o.tools {
+		raw[i] = tool.Raw
+	}
+	offered := clients.Offer{Name: o.name, Tools: toolsOf(raw)}
+	for _, r := range o.servers {
+		if r.took <= offered.Boot {
+			continue
+		}
+		offered.Boot, offered.Ahead = r.took, r.ahead
+		if o.isView {
+			offered.Slowest = r.name
+		}
+	}
+	return offered
+}
+
+// text says what leaves a tool out.
+func (l leftOut) text() (text string) {
+	switch l.Reason {
+	case merge.NotIncluded:
+		text = "not in " + l.By
+	case merge.NameTaken:
+		text = fmt.Sprintf("the name %s is that of %s: rename one of the two", l.Name, l.By)
+	case merge.NoName:
+		text = "it has no name"
+	default:
+		text = l.By
+	}
+	return text
+}
+
+// ofServer ends the text of a rule that a server has for all its views.
+func ofServer(is bool) string {
+	if is {
+		return " of the server"
+	}
+	return ""
+}
+
+// summary says how many tools there are, and for a view of which servers.
+func (o *offer) summary() string {
+	var names, missing []string
+	for _, r := range o.servers {
+		if r.err != nil {
+			missing = append(missing, r.name)
+		} else {
+			names = append(names, r.name)
+		}
+	}
+	text := plaintext.Count(len(o.tools), "tool")
+	if all := o.all(); all > len(o.tools) {
+		text = fmt.Sprintf("%d of %s", len(o.tools), plaintext.Count(all, "tool"))
+	}
+	if len(names) > 0 && o.isView {
+		text += " of " + strings.Join(names, ", ")
+	}
+	if len(missing) > 0 && o.isView {
+		text += "; without those of " + strings.Join(missing, ", ")
+	}
+	return text
+}
+
+// warnings says what of a view is probably a mistake: rules that meet nothing, and tools that are left out although no
+// rule says so. Those of its servers have their own lines.
+func (o *offer) warnings() (lines []string) {
+	for _, u := range o.unmet {
+		if !u.ofServer {
+			lines = append(lines, fmt.Sprintf("WARNING: %s: %s meets nothing that the server lists", u.Member, u.Rule))
+		}
+	}
+	for _, l := range o.left {
+		if slices.Contains([]merge.Reason{merge.NameTaken, merge.NoName, merge.OverLimit}, l.Reason) {
+			lines = append(lines, fmt.Sprintf("WARNING: %s of %s is left out: %s", l.Own, l.Member, l.text()))
+		}
+	}
+	return lines
+}
