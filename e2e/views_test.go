@@ -16,30 +16,50 @@ import (
 // viewURLs is the attribute of the log line that tells where all views are.
 var viewURLs = regexp.MustCompile(`"views":({[^}]*})`)
 
+// startViews starts a gateway with servers and views of them. It returns the gateway and the URLs of the views. The order
+// of members is that of their names, as JSON has it.
+func startViews(t *testing.T, servers, views map[string]any, flags ...string) (*gateway, map[string]string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "servers.json") // YAML too
+	body, err := json.Marshal(map[string]any{"servers": servers, "views": views})
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(file, body, 0o600))
+	g := launch(t, append([]string{"--config", file}, flags...)...)
+	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
+	var urls map[string]string
+	ssetest.Must(t, json.Unmarshal([]byte(g.awaitMatch("the URLs of the views", &g.log, viewURLs)), &urls))
+	return g, urls
+}
+
+// startView starts a gateway with servers and one view of them, whose URL it returns.
+func startView(t *testing.T, servers, members map[string]any, flags ...string) (*gateway, string) {
+	t.Helper()
+	g, urls := startViews(t, servers, map[string]any{"team": map[string]any{"servers": members}}, flags...)
+	return g, urls["team"]
+}
+
+// entryOf returns the entry of a file for the arguments that lead to a server.
+func entryOf(args []string) map[string]any {
+	if args[0] == "--url" {
+		return map[string]any{"url": args[1]}
+	}
+	return map[string]any{"command": args[1:]}
+}
+
 // Each client has the tools of two real servers at one URL, under names that say whose they are, and calls both. At
 // another URL it finds and calls them with three tools.
 func TestViewOfRealServers(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "servers.json") // YAML too
-	body, err := json.Marshal(map[string]any{
-		"servers": map[string]any{
-			"everything": map[string]any{"command": everything(t)[1:]},
-			"memory":     map[string]any{"command": memory(t)[1:]},
-		},
-		"views": map[string]any{
-			"team": map[string]any{"servers": map[string]any{
-				"everything": map[string]any{"include": []string{"echo", "get-*"}},
-				"memory":     map[string]any{"prefix": "", "rename": map[string]any{"create_entities": "remember"}},
-			}},
-			"found": map[string]any{"search": true, "servers": map[string]any{"everything": nil, "memory": nil}},
-		},
+	_, urls := startViews(t, map[string]any{
+		"everything": map[string]any{"command": everything(t)[1:]},
+		"memory":     map[string]any{"command": memory(t)[1:]},
+	}, map[string]any{
+		"team": map[string]any{"servers": map[string]any{
+			"everything": map[string]any{"include": []string{"echo", "get-*"}},
+			"memory":     map[string]any{"prefix": "", "rename": map[string]any{"create_entities": "remember"}},
+		}},
+		"found": map[string]any{"search": true, "servers": map[string]any{"everything": nil, "memory": nil}},
 	})
-	ssetest.Must(t, err)
-	ssetest.Must(t, os.WriteFile(file, body, 0o600))
-	g := launch(t, "--config", file)
-	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
-	var urls map[string]string
-	ssetest.Must(t, json.Unmarshal([]byte(g.awaitMatch("the URLs of the views", &g.log, viewURLs)), &urls))
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
 			c := k.open(t, urls["team"], "")
