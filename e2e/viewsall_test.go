@@ -1,0 +1,76 @@
+//go:build all
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// inViews are the servers of a view of all kinds: three of npm, one of each Go SDK, and remote ones with sessions, over
+// HTTP+SSE and of 2026-07-28.
+var inViews = []string{"Everything", "Filesystem", "Memory", "GoSDK", "MCPGo", "TypeScript1Streamable", "GoSDKSSE",
+	"TypeScript2Stateless"}
+
+// viewOfAllKinds starts a view of these servers. It returns its URL, and the servers as they are in the view.
+func viewOfAllKinds(t *testing.T) (url string, servers []server) {
+	t.Helper()
+	entries, members := map[string]any{}, map[string]any{}
+	for _, s := range slices.Concat(stdioServers(), urlServers()) {
+		if !slices.Contains(inViews, s.name) {
+			continue
+		}
+		name := strings.ToLower(s.name)
+		entries[name], members[name] = entryOf(s.start(t)), map[string]any{}
+		for _, of := range []*string{&s.tool, &s.walk, &s.prompt} {
+			if *of != "" {
+				*of = name + "__" + *of
+			}
+		}
+		s.questions = slices.Clone(s.questions)
+		for i := range s.questions {
+			s.questions[i].tool = name + "__" + s.questions[i].tool
+		}
+		servers = append(servers, s)
+	}
+	ssetest.Want(t, "servers", len(servers), len(inViews))
+	_, url = startView(t, entries, members)
+	return url, servers
+}
+
+// Each client has the tools, progress, prompts and resources of each server of a view of all kinds, over both
+// transports. All clients are there at the same time, and count their ids and progress tokens alike.
+func TestEachClientOverAViewOfAllKinds(t *testing.T) {
+	t.Parallel()
+	url, servers := viewOfAllKinds(t)
+	var wg sync.WaitGroup
+	for _, k := range unlike() {
+		wg.Go(func() {
+			for _, s := range servers {
+				(&visit{t: t, server: s, kind: k, url: url, owner: k.name}).run()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// What each server of such a view asks reaches the client that has called it.
+func TestServersOfAViewAskTheirClient(t *testing.T) {
+	t.Parallel()
+	url, servers := viewOfAllKinds(t)
+	var wg sync.WaitGroup
+	for _, s := range servers {
+		wg.Go(func() {
+			forEachAsked(t, unlike(), url, s, func(who, tool, text string, err error) {
+				if err != nil || !strings.Contains(text, who) {
+					t.Errorf("%s: %s = %q, error %v, want %s in it", who, tool, text, err, who)
+				}
+			})
+		})
+	}
+	wg.Wait()
+}
