@@ -74,7 +74,8 @@ type ServerInfo struct {
 // that the daemon gives may have a checksum more, after a hyphen.
 func (i *ServerInfo) ModelWarning(model string) string {
 	switch {
-	case model == "", i.Embeddings != nil && (i.Embeddings.Model == model || strings.HasPrefix(i.Embeddings.Model, model+"-")):
+	case model == "", i.Embeddings != nil &&
+		(i.Embeddings.Model == model || strings.HasPrefix(i.Embeddings.Model, model+"-")):
 		return ""
 	case i.Embeddings == nil:
 		return fmt.Sprintf("the daemon was started without embeddings and searches by words alone, not with %q; "+

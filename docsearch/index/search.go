@@ -204,7 +204,9 @@ func (s *searcher) candidates(ctx context.Context, p *plan, f *folder, r index.I
 	all := make([]candidate, 0, len(ids))
 	for _, hit := range found.Hits {
 		words := p.relevance(hit)
-		all = append(all, candidate{folder: f, id: hit.ID, relevance: words, words: words, exact: p.hasExact(hit), hit: hit})
+		all = append(all, candidate{
+			folder: f, id: hit.ID, relevance: words, words: words, exact: p.hasExact(hit), hit: hit,
+		})
 	}
 	return s.fuse(f, r, p, all, near)
 }

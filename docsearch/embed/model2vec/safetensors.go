@@ -108,7 +108,8 @@ func readHeader(file io.ReaderAt, size int64) (tensors map[string]*tensor, start
 	}
 	length := binary.LittleEndian.Uint64(head[:])
 	if length > maxHeader || int64(length) > size-lengthBytes {
-		return nil, 0, fmt.Errorf("its header has %d bytes; %d are allowed, and the file has %d", length, maxHeader, size)
+		return nil, 0, fmt.Errorf("its header has %d bytes; %d are allowed, and the file has %d",
+			length, maxHeader, size)
 	}
 	data := make([]byte, length)
 	if _, err := file.ReadAt(data, lengthBytes); err != nil {

@@ -42,5 +42,6 @@ func writeFolder(dir string, all []vector) error {
 	}
 	return errors.Join(os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer, 0o644),
 		os.WriteFile(filepath.Join(dir, "model.safetensors"), tensors, 0o644),
-		os.WriteFile(filepath.Join(dir, "config.json"), []byte("{\"model_type\":\"model2vec\",\"normalize\":true}\n"), 0o644))
+		os.WriteFile(filepath.Join(dir, "config.json"),
+			[]byte(`{"model_type":"model2vec","normalize":true}`+"\n"), 0o644))
 }

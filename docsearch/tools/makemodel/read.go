@@ -128,8 +128,8 @@ type filter struct{ foreign map[string]bool }
 const both = "die war man den sin hat era son once fort pure plus mine tale ton men dare mode ten etc dig fin pour " +
 	"moment point far fast here hence note sure time yes even still well like want use used good make new one two " +
 	"first last long way day case part place set side state fact per via sole sale will also end come face care met " +
-	"sea seas door van dog ad ill sit till sub pot bare min sedan aura bin inn ham sans col contra var volt bile dove " +
-	"tot ante mod dell ai con prima hay sean allen hans kim ben dan hun dad"
+	"sea seas door van dog ad ill sit till sub pot bare min sedan aura bin inn ham sans col contra var volt bile " +
+	"dove tot ante mod dell ai con prima hay sean allen hans kim ben dan hun dad"
 
 const (
 	leastLetters = 2

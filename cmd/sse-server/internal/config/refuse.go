@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/naming"
 )
 
 // ofKong is how the parser quotes what it asks for.
@@ -46,8 +48,7 @@ var named = []string{"check", "tools"}
 // isNoName reports whether a word in the place of such a name is something else for certain: a program that starts
 // servers, an address, a file of options, or a flag with a dash of an editor.
 func isNoName(word string) bool {
-	_, isLauncher := launchers[word]
-	return isLauncher || strings.ContainsAny(word, "/—–") ||
+	return naming.IsLauncher(word) || strings.ContainsAny(word, "/—–") ||
 		slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, filepath.Ext(word))
 }
 

@@ -74,6 +74,12 @@ var valuesOfDocker = []string{
 	"--add-host",
 }
 
+// IsLauncher reports whether a word is the name of a program that starts others, such as npx.
+func IsLauncher(word string) bool {
+	_, is := launchers[word]
+	return is
+}
+
 // Installs reports whether a command may install something before it serves.
 func Installs(command []string) bool { return launchers[ProgramOf(command)].installs }
 

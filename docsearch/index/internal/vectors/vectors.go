@@ -29,9 +29,9 @@ func KeyOf(text string) Key {
 
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// File is a file of vectors: a header, and rows of a key, a scale, and a vector of length 1 as
-// int8, which takes a quarter of the space of float32 and ranks as well. It is only ever extended, or made anew, and mapped into memory. It is not damaged by a crash:
-// a row counts when it is whole. The zero File has no vectors, and takes none. Its methods
+// File is a file of vectors: a header, and rows of a key, a scale, and a vector of length 1 as int8, which takes a
+// quarter of the space of float32 and ranks as well. It is only ever extended, or made anew, and mapped into memory. A
+// crash does not damage it: a row counts when it is whole. The zero File has no vectors, and takes none. Its methods
 // are safe for concurrent use.
 type File struct {
 	path  string // "" before Open
