@@ -339,9 +339,16 @@ func textResult(text string, isError bool) json.RawMessage {
 	return encoded
 }
 
-// listOfSearch returns the page with the view's own tools. They say what stands behind them: the tools of the list that
-// are offered; nil: all.
+// listOfSearch returns the page with the tools of toolsOfSearch.
 func listOfSearch(r *result, isOffered func(final string) bool) json.RawMessage {
+	tools := toolsOfSearch(r.Result, isOffered)
+	page, _ := json.Marshal(map[string]any{merge.Tools.Member(): tools}) // all of it has a JSON form
+	return page
+}
+
+// toolsOfSearch returns the view's own tools. They say what stands behind them: the tools of the list that are offered;
+// nil: all.
+func toolsOfSearch(r *merge.Result, isOffered func(final string) bool) []any {
 	var servers []string // in their order
 	counts := make(map[string]int)
 	total, asTasks := 0, false
@@ -364,9 +371,7 @@ func listOfSearch(r *result, isOffered func(final string) bool) json.RawMessage 
 	if total > 0 {
 		behind = fmt.Sprintf("There are %d: of %s", total, strings.Join(servers, ", "))
 	}
-	tools := ownTools(behind, asTasks)
-	page, _ := json.Marshal(map[string]any{merge.Tools.Member(): tools}) // all of it has a JSON form
-	return page
+	return ownTools(behind, asTasks)
 }
 
 // ownTools returns the view's own tools. behind says what can be found, and asTasks that some of it can be called as a

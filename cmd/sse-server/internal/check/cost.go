@@ -1,12 +1,12 @@
 package check
 
 import (
+	"encoding/json"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
-	"github.com/mcp-sse/mcp-sse/internal/merge"
 )
 
 // charactersPerToken is the estimate with which tokens are counted: models have different ones, and none is here.
@@ -20,10 +20,10 @@ type cost struct {
 }
 
 // costOf returns the cost of a list of these tools.
-func costOf(tools []merge.Entry, offered clients.Offer) (c cost) {
+func costOf(tools []json.RawMessage, offered clients.Offer) (c cost) {
 	c.Characters = len(`{"tools":[]}`) + max(0, len(tools)-1) // commas
 	for _, tool := range tools {
-		c.Characters += utf8.RuneCount(tool.Raw)
+		c.Characters += utf8.RuneCount(tool)
 	}
 	c.Tokens = (c.Characters + charactersPerToken - 1) / charactersPerToken
 	for _, tool := range offered.Tools {

@@ -31,14 +31,17 @@ type reading struct {
 
 // offer is what clients get at the URL of a server or view.
 type offer struct {
-	name    string
-	client  string // whose limits a view keeps; empty: it keeps none, or is a server
-	isView  bool
-	servers []*reading // in the order of the view; of a server itself alone
+	name   string
+	client string // whose limits a view keeps; empty: it keeps none, or is a server
+	isView bool
+	// searches says that the tools are found, not listed.
+	searches bool
+	servers  []*reading // in the order of the view; of a server itself alone
 
-	tools []merge.Entry // in the order of the list
-	left  []leftOut     // in the order of the servers and their lists
-	unmet []unmetRule
+	tools  []merge.Entry     // that can be called, in their order
+	listed []json.RawMessage // what tools/list has: the same, or what finds and calls them
+	left   []leftOut         // in the order of the servers and their lists
+	unmet  []unmetRule
 }
 
 // leftOut is a tool that clients do not get.
@@ -56,7 +59,8 @@ type unmetRule struct {
 // offerOf returns what clients get at the URL of a server.
 func offerOf(r *reading) *offer {
 	o := &offer{name: r.name, servers: []*reading{r}}
-	for _, raw := range o.choose(r)[merge.Tools] {
+	o.listed = o.choose(r)[merge.Tools]
+	for _, raw := range o.listed {
 		name := selection.NameOf(selection.Tools, raw)
 		o.tools = append(o.tools, merge.Entry{Raw: raw, Name: name, Origin: merge.Origin{Member: r.name, Own: name}})
 	}
@@ -102,7 +106,7 @@ func (o *offer) note(left leftOut) {
 
 // offerOfView returns what clients get at the URL of a view. of returns what has been read of each of its servers.
 func offerOfView(v *config.View, of func(*config.Server) *reading) (*offer, error) {
-	o := &offer{name: v.Name, client: v.For, isView: true}
+	o := &offer{name: v.Name, client: v.For, isView: true, searches: v.Search}
 	view, err := compose.New(v.Composed(func(string) jsonrpc.Dialer { return new(compose.View) }))
 	if err != nil {
 		return nil, err
@@ -118,7 +122,7 @@ func offerOfView(v *config.View, of func(*config.Server) *reading) (*offer, erro
 		}
 	}
 	result := merge.Build(in)
-	o.tools = result.Lists[merge.Tools]
+	o.tools, o.listed = result.Lists[merge.Tools], merge.Listed(view, result)
 	for _, left := range result.Left {
 		o.note(leftOut{left, false})
 	}
@@ -146,11 +150,7 @@ func (o *offer) all() (n int) {
 // toClients returns the offer as far as clients have limits for it. A view answers before its slowest server has
 // booted.
 func (o *offer) toClients() clients.Offer {
-	raw := make([]json.RawMessage, len(o.tools))
-	for i, tool := range o.tools {
-		raw[i] = tool.Raw
-	}
-	offered := clients.Offer{Name: o.name, Tools: toolsOf(raw)}
+	offered := clients.Offer{Name: o.name, Tools: toolsOf(o.listed)}
 	for _, r := range o.servers {
 		if r.took <= offered.Boot {
 			continue
@@ -205,6 +205,9 @@ func (o *offer) summary() string {
 	}
 	if len(missing) > 0 && o.isView {
 		text += "; without those of " + strings.Join(missing, ", ")
+	}
+	if o.searches {
+		text += "; clients get three tools that find and call them"
 	}
 	return text
 }

@@ -215,7 +215,7 @@ func (l *lister) printLeft(o *offer) {
 // printCost prints what a list costs, and how it goes together with the limits of clients.
 func (l *lister) printCost(o *offer) {
 	offered := o.toClients()
-	c := costOf(o.tools, offered)
+	c := costOf(o.listed, offered)
 	l.say("the list: %s, %d of them in descriptions; about %s, one for %d characters",
 		plaintext.Count(c.Characters, "character"), c.Descriptions, plaintext.Count(c.Tokens, "token"),
 		charactersPerToken)
@@ -272,6 +272,7 @@ type (
 		Name    string         `json:"name"`
 		Kind    string         `json:"kind"` // server or view
 		For     string         `json:"for,omitempty"`
+		Search  bool           `json:"search"` // the tools are found, not listed: cost and clients are of three others
 		Servers []serverInJSON `json:"servers"`
 		Tools   []toolInJSON   `json:"tools"`
 		Left    []leftInJSON   `json:"left"`
@@ -320,8 +321,8 @@ func (l *lister) printJSON(offers []*offer) {
 	for _, o := range offers {
 		offered := o.toClients()
 		one := offerInJSON{
-			Name: o.name, Kind: kindOf(!o.isView), For: o.client, Servers: []serverInJSON{}, Tools: []toolInJSON{},
-			Left: []leftInJSON{}, Unmet: []unmetInJSON{}, Cost: costOf(o.tools, offered),
+			Name: o.name, Kind: kindOf(!o.isView), For: o.client, Search: o.searches, Servers: []serverInJSON{}, Tools: []toolInJSON{},
+			Left: []leftInJSON{}, Unmet: []unmetInJSON{}, Cost: costOf(o.listed, offered),
 			Clients: fitsOf(l.c.Tools.For, offered),
 		}
 		for _, r := range o.servers {

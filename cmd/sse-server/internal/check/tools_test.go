@@ -34,8 +34,13 @@ views:
 // readByHand returns a lister that has read these servers, by their names. Others have failed.
 func readByHand(t *testing.T, servers map[string]string, args ...string) (*lister, *bytes.Buffer) {
 	t.Helper()
+	return readFileByHand(t, teamFile, servers, args...)
+}
+
+func readFileByHand(t *testing.T, file string, servers map[string]string, args ...string) (*lister, *bytes.Buffer) {
+	t.Helper()
 	var out bytes.Buffer
-	c := load(t, append([]string{"tools", "-c", clitest.WriteFile(t, "gw.yaml", teamFile)}, args...)...)
+	c := load(t, append([]string{"tools", "-c", clitest.WriteFile(t, "gw.yaml", file)}, args...)...)
 	l := &lister{check: &Check{Stdout: &out}, c: c, read: map[*config.Server]*reading{}}
 	for _, s := range c.Each() {
 		r := &reading{server: s, name: s.Name, took: time.Second}
@@ -119,6 +124,24 @@ func TestToolsInJSON(t *testing.T) {
 	if strings.Contains(out.String(), "null") {
 		t.Errorf("a list is null in %s", out)
 	}
+}
+
+// The list of a view whose tools are found costs what its own three tools cost, and the tools behind them are printed.
+func TestToolsThatAreFound(t *testing.T) {
+	const file = "servers: {brave: {command: [sh]}, notes: {command: [sh]}}\n" +
+		"views: {team: {search: true, servers: {brave: {}, notes: {}}}}\n"
+	long := `[{"name":"note","description":"` + strings.Repeat("x", 20_000) + `"}]`
+	l, out := readFileByHand(t, file, map[string]string{"brave": teamTools["brave"], "notes": long}, "team")
+	offers, err := l.offers()
+	ssetest.Must(t, err)
+	view := offers[0]
+	ssetest.Want(t, "summary", view.summary(), "4 tools of brave, notes; clients get three tools that find and call them")
+	ssetest.Want(t, "listed", len(view.listed), 3)
+	if c := costOf(view.listed, view.toClients()); c.Characters > 3000 || c.Descriptions > 1500 {
+		t.Errorf("got the cost %+v, want that of three tools", c)
+	}
+	l.print(view)
+	ssetest.WantText(t, "a tool that is found", out.String(), "notes__note")
 }
 
 // A view in check --for says what its list loses, and names what is probably a mistake.
