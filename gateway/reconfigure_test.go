@@ -381,6 +381,23 @@ func TestReconfigureDuringAnInitializeOfTheClient(t *testing.T) {
 	})
 }
 
+// An initialize that is too long to be kept is answered by the server before, too. Then the connection has the new
+// server, which gets no initialize of the gateway.
+func TestReconfigureDuringALongInitializeOfTheClient(t *testing.T) {
+	old, next := &server{handle: on("initialize", late(time.Second))}, &server{}
+	opts := gateway.Options{NoAutoInitialize: true}
+	inFakeTime(t, old, opts, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.deliver(initialize("0", "2025-11-25", `{"experimental":{"x":{"pad":"`+strings.Repeat("x", 64<<10)+`"}}}`))
+		reconfigure(t, g, next, opts)
+		time.Sleep(2 * time.Second)
+		p.want("0 *")
+		p.served("1", 1, "tools/list")
+		equal(t, "sessions of the new server", next.starts(), 1)
+		next.session(t, 1).wantMethods(t, "tools/list")
+	})
+}
+
 // A caller who waits for Ready while the server is replaced gets the readiness of the new
 // server. A gateway that shuts down takes no new server.
 func TestReconfigureReadiness(t *testing.T) {

@@ -58,7 +58,7 @@ type holder interface {
 	// listsChanged says that lists of the server have changed.
 	listsChanged(a *attachment, kinds ...string)
 	// initialized says that the server has answered the client's own initialize, with which the gateway sends none.
-	// params are those that have worked, or nil.
+	// params are those that have worked, or nil: none have, or they are too long to be kept.
 	initialized(params json.RawMessage)
 	// repeat gives back a request of a session that was lost. If it is not repeated, its answer is e.
 	repeat(r *connstate.Request, loss multiplex.Loss, e *jsonrpc.Error)
@@ -208,15 +208,8 @@ func (a *attachment) send(r *connstate.Request) bool {
 		a.caller.Forward(m)
 		return true
 	}
-	if !a.opts.autoInitializes() && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
-		params := json.RawMessage(bytes.Clone(m.Params()))
-		r.OnAnswer(func(errorType string) {
-			if errorType == "" {
-				a.holder.initialized(params)
-			} else {
-				a.holder.initialized(nil)
-			}
-		})
+	if !a.opts.autoInitializes() && m.Method == mcp.MethodInitialize {
+		a.followInitialize(r)
 	}
 	r.Backpressure = a.mayWait()
 	err := a.caller.Send(r)
@@ -230,6 +223,21 @@ func (a *attachment) send(r *connstate.Request) bool {
 	}
 	a.retireAndReport(err)
 	return false
+}
+
+// followInitialize has the holder told of the answer to the client's own initialize, with which the gateway sends none.
+func (a *attachment) followInitialize(r *connstate.Request) {
+	var params json.RawMessage
+	if sent := r.Message.Params(); len(sent) <= maxParams {
+		params = bytes.Clone(sent)
+	}
+	r.OnAnswer(func(errorType string) {
+		if errorType == "" {
+			a.holder.initialized(params)
+		} else {
+			a.holder.initialized(nil)
+		}
+	})
 }
 
 // set sends the server a request for the state of the client, which the client has sent to an earlier session.

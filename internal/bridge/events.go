@@ -196,7 +196,8 @@ func (l *sessionLife) initializeIsOut() bool {
 }
 
 // initialized notes that the server has answered the client's own initialize. It keeps the params; nil: the answer is
-// an error. If the server is to be replaced, and its replacement has waited for this answer, that takes place now.
+// an error, or they are too long. If the server is to be replaced, and its replacement has waited for this answer, that
+// takes place now.
 func (l *sessionLife) initialized(params json.RawMessage) {
 	l.mu.Lock()
 	if params != nil {
