@@ -111,6 +111,37 @@ func TestThreeMembersWithEqualIDs(t *testing.T) {
 	})
 }
 
+// A question that is withdrawn while it is on its way reaches the client before its cancellation.
+func TestQuestionIsNotOvertaken(t *testing.T) {
+	const question = `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"Sure?"}}`
+	for name, withdraw := range map[string]func(t *testing.T, v *compose.View, a, b *fake){
+		"its member leaves": func(t *testing.T, v *compose.View, _, b *fake) { replace(t, v, members("b", b)) },
+		"its member withdraws it": func(_ *testing.T, _ *compose.View, a, _ *fake) {
+			a.conn().say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a, b := newFake("t"), newFake("t")
+				v := newView(t, members("a", a, "b", b))
+				c := open(t, v)
+				c.take()
+				c.hook = func(line string) {
+					if strings.Contains(line, "elicitation/create") {
+						c.hook = nil
+						withdraw(t, v, a, b)
+					}
+				}
+				a.conn().say(question)
+				synctest.Wait()
+				c.want("both, in their order", `{"id":"view-5","method":"elicitation/create","params":{"message":"a: Sure?"}}`,
+					`{"method":"notifications/cancelled","params":{"requestId":"view-5"}}`)
+				ssetest.Want(t, "questions that are kept", compose.Tables(c.conn)["asked"], 0)
+			})
+		})
+	}
+}
+
 // A member that never answers costs its own tools, and one client 5 s.
 func TestMemberThatNeverAnswers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -29,6 +29,9 @@ type asked struct {
 	conn  *conn
 	id    jsonrpc.ID      // the member's
 	token json.RawMessage // the member's progress token; nil: none
+	// isOnItsWay says that the client has not got it yet. after is the cancellation that then follows it; nil: none.
+	isOnItsWay bool
+	after      []byte
 }
 
 // receive takes a message of a member, or the end of the connection. request is the one that the message came with, if
@@ -45,7 +48,8 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 			return
 		}
 	}
-	var told []byte // nil: nothing
+	var told []byte         // nil: nothing
+	var question jsonrpc.ID // its id at the client, if it is one
 	s.mu.Lock()
 	switch {
 	case s.err != nil || c.link.conn != c: // it comes too late
@@ -54,7 +58,7 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 	case m.Kind == jsonrpc.Response:
 		s.takeOwn(c, m)
 	case m.Kind == jsonrpc.Request:
-		told = s.ask(c, m)
+		told, question = s.ask(c, m)
 	default:
 		told = c.notification(m)
 	}
@@ -66,6 +70,7 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 		s.mu.Unlock()
 		receive(told, request, nil)
 		s.mu.Lock()
+		s.arrived(question)
 	}
 	s.unlock()
 }
@@ -192,19 +197,20 @@ func (l *link) signed(m *jsonrpc.Message) []byte {
 	return rawjson.ReplaceMember(m.Raw(), rawjson.SetMember(m.Params(), rawjson.Quote(l.m.Name), "logger"), "params")
 }
 
-// ask returns a question of a member as the client gets it, under an id of the view; nil if the view answers it.
-func (s *session) ask(c *conn, m *jsonrpc.Message) []byte {
+// ask returns a question of a member as the client gets it, with its id, which is one of the view; nil if the view
+// answers it.
+func (s *session) ask(c *conn, m *jsonrpc.Message) (told []byte, id jsonrpc.ID) {
 	if m.Method == mcp.MethodPing {
 		s.later(func() { _ = c.Send(jsonrpc.NewResult(m.ID, []byte(`{}`))) })
-		return nil
+		return nil, ""
 	}
 	if !s.mayAsk(c) {
 		busy := jsonrpc.ReasonError("too many requests to the client are unanswered", "server_busy", true)
 		s.later(func() { _ = c.Send(jsonrpc.NewError(m.ID, busy)) })
-		return nil
+		return nil, ""
 	}
-	id := s.nextID()
-	s.asked[id] = asked{c, m.ID, m.Token.Value}
+	id = s.nextID()
+	s.asked[id] = asked{conn: c, id: m.ID, token: m.Token.Value, isOnItsWay: true}
 	question := m
 	if at := m.Param("message"); m.Method == mcp.MethodElicit && s.setup.several() {
 		text, ok := at.Text()
@@ -213,7 +219,37 @@ func (s *session) ask(c *conn, m *jsonrpc.Message) []byte {
 			question = named
 		}
 	}
-	return question.Renumbered(id)
+	return question.Renumbered(id), id
+}
+
+// arrived notes that the client has a question. If it has been withdrawn meanwhile, the cancellation follows now: before
+// the question the client would drop it.
+func (s *session) arrived(id jsonrpc.ID) {
+	from, ok := s.asked[id]
+	switch {
+	case !ok: // the client has answered, or it was no question
+	case from.after != nil:
+		delete(s.asked, id)
+		s.tell(from.after)
+	default:
+		from.isOnItsWay = false
+		s.asked[id] = from
+	}
+}
+
+// withdrawn has a cancellation follow a question that is on its way to the client. It reports false if the client has
+// the question: then it counts no longer, and the cancellation can be sent.
+func (s *session) withdrawn(id jsonrpc.ID, cancellation []byte) bool {
+	from := s.asked[id]
+	if !from.isOnItsWay {
+		delete(s.asked, id)
+		return false
+	}
+	if from.after == nil {
+		from.after = cancellation
+		s.asked[id] = from
+	}
+	return true
 }
 
 // mayAsk reports whether a member may have one more question open.
@@ -250,12 +286,16 @@ func (s *session) passProgress(m *jsonrpc.Message) {
 	s.later(func() { _ = from.conn.Send(m.WithValue(m.Token, from.token)) })
 }
 
-// withdraw returns the cancellation of a question as the client gets it; nil if the client has no such question.
+// withdraw returns the cancellation of a question as the client gets it; nil if the client has no such question, or
+// gets the cancellation later.
 func (s *session) withdraw(c *conn, m *jsonrpc.Message) []byte {
 	for id, from := range s.asked {
-		if from.conn == c && from.id == jsonrpc.ID(m.RequestID.Value) {
-			delete(s.asked, id)
-			return m.WithValue(m.RequestID, json.RawMessage(id))
+		if from.conn == c && from.id == jsonrpc.ID(m.RequestID.Value) && from.after == nil {
+			cancellation := m.WithValue(m.RequestID, json.RawMessage(id))
+			if s.withdrawn(id, cancellation) {
+				return nil
+			}
+			return cancellation
 		}
 	}
 	return nil
@@ -265,8 +305,10 @@ func (s *session) withdraw(c *conn, m *jsonrpc.Message) []byte {
 func (s *session) dropAsked(c *conn) {
 	for id, from := range s.asked {
 		if from.conn == c {
-			delete(s.asked, id)
-			s.tell(jsonrpc.NewNotification(mcp.MethodCancelled, json.RawMessage(`{"requestId":`+string(id)+`}`)))
+			cancellation := jsonrpc.NewNotification(mcp.MethodCancelled, json.RawMessage(`{"requestId":`+string(id)+`}`))
+			if !s.withdrawn(id, cancellation) {
+				s.tell(cancellation)
+			}
 		}
 	}
 }
