@@ -69,6 +69,15 @@ func (v *View) noteFailing(l *link) {
 	}
 }
 
+// noteWhy notes a better reason why a link fails.
+func (v *View) noteWhy(l *link) {
+	v.known.mu.Lock()
+	defer v.known.mu.Unlock()
+	if _, fails := v.known.failure[l.m.Name]; fails && l.why != "" {
+		v.known.failure[l.m.Name] = l.why
+	}
+}
+
 // tryAgain has the failing links of a member try again.
 func (v *View) tryAgain(member string, t *trouble) {
 	k := &v.known

@@ -166,9 +166,12 @@ func (l *link) initialize() {
 	})
 }
 
-// failed notes why the member fails, and makes the move.
+// failed notes why the member fails, and makes the move. A member that fails already may say why later.
 func (l *link) failed(e linkEvent, why string) {
 	l.why = why
+	if l.state == failing {
+		l.s.view.noteWhy(l)
+	}
 	l.event(e, merge.Tools)
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -80,6 +81,24 @@ func TestMemberWhoseStartHasFailed(t *testing.T) {
 		c.request(4, "tools/list", "{}")
 		c.want("list", tools(4, "a__t", "b__t"))
 		ssetest.Want(t, "dials", a.dialled(), 1)
+	})
+}
+
+// The reason why a member fails is known as soon as the member says it, although it has failed before.
+func TestReasonThatComesLater(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newFake("t")
+		a.silent["initialize"] = true
+		a.be(asker.Starting)
+		v := newView(t, members("a", a, "b", newFake("t")))
+		open(t, v)
+		synctest.Wait()
+		a.be(asker.Failed)
+		synctest.Wait()
+		ssetest.Want(t, "at first", v.Members()[0].Failure, "its start has failed")
+		a.conn().refuseHeld(`{"code":-32603,"message":"no such file"}`)
+		ssetest.Want(t, "then", v.Members()[0].Failure, "no such file")
+		ssetest.Want(t, "state", v.Members()[0].State, compose.StateFailing)
 	})
 }
 

@@ -196,13 +196,17 @@ func (c *fakeConn) sayFor(request jsonrpc.ID, msg string) {
 // end has the connection end.
 func (c *fakeConn) end(err error) { c.receive(nil, "", err) }
 
-// answerHeld answers the oldest of the view's own requests that were not answered.
-func (c *fakeConn) answerHeld(result string) {
+// answerHeld answers the oldest of the view's own requests that were not answered, refuseHeld with an error.
+func (c *fakeConn) answerHeld(result string) { c.endHeld("result", result) }
+
+func (c *fakeConn) refuseHeld(fault string) { c.endHeld("error", fault) }
+
+func (c *fakeConn) endHeld(member, value string) {
 	c.mu.Lock()
 	id := c.held[0]
 	c.held = c.held[1:]
 	c.mu.Unlock()
-	c.say(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + result + `}`)
+	c.say(`{"jsonrpc":"2.0","id":` + string(id) + `,"` + member + `":` + value + `}`)
 }
 
 // take returns what the member has got of the client since the last call.
