@@ -300,14 +300,18 @@ func (l *link) keep(kind merge.Kind, list *merge.List) {
 	l.s.changed()
 }
 
-// unread is called when a list cannot be read. Without its tools the member fails, so that it is tried again. Another
-// list is read again when somebody wants it, and nothing waits for it meanwhile; a list that was known stays.
+// unread is called when a list cannot be read. Without its tools the member fails, so that it is tried again. A list
+// that was known has changed: it stays, and is read again after a pause, because the member says no more of it. Another
+// one is read again when somebody wants it, and nothing waits for it meanwhile.
 func (l *link) unread(kind merge.Kind, why string) {
 	l.reads[kind] = nil
 	l.tried[kind] = time.Now()
 	if l.state == reading && kind == merge.Tools {
 		l.failed(unreadable, why)
 		return
+	}
+	if l.lists[kind] != nil && l.conn != nil && l.paces[kind].timer == nil {
+		l.readLater(kind)
 	}
 	l.s.settle()
 }

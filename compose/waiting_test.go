@@ -320,6 +320,47 @@ func TestPages(t *testing.T) {
 	})
 }
 
+// A list that is known, has changed, and cannot be read is read again by itself, less and less often.
+func TestKnownListThatCannotBeReadAgain(t *testing.T) {
+	for kind, name := range map[string]string{"tools": "a__new", "prompts": "a__new"} {
+		inBubble(t, func(t *testing.T) {
+			a, method := full("a"), kind+"/list"
+			c := open(t, newView(t, members("a", a, "b", newFake("t"))))
+			c.request(2, method, `{}`)
+			c.take()
+			a.set(func(f *fake) {
+				f.fault[method] = `{"code":-32000,"message":"too many requests"}`
+				f.lists[method] = listOf(kind, "name", "new")
+			})
+			asked := a.asked(method)
+			a.conn().say(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if n := a.asked(method) - asked; n < 60 || n > 80 {
+				t.Errorf("%s were read %d times in an hour", kind, n)
+			}
+			c.want("the list of before stays")
+			a.set(func(f *fake) { clear(f.fault) })
+			time.Sleep(time.Minute + time.Second)
+			synctest.Wait()
+			c.want("told", `{"method":"notifications/`+kind+`/list_changed"}`)
+			c.request(3, method, `{}`)
+			ssetest.WantText(t, "list", strings.Join(c.take(), ""), name)
+			asked = a.asked(method)
+			time.Sleep(time.Hour)
+			ssetest.Want(t, "reads of a list that is well", a.asked(method), asked)
+
+			// Nothing is read of a member that is gone.
+			a.set(func(f *fake) { f.fault[method] = `{"code":-32000,"message":"too many requests"}` })
+			a.conn().say(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)
+			ssetest.Must(t, c.conn.Close())
+			asked = a.asked(method)
+			time.Sleep(time.Hour)
+			ssetest.Want(t, "reads of a session that is over", a.asked(method), asked)
+		})
+	}
+}
+
 // A list that fails is read again: that of tools with the retry of its member, another one when somebody wants it, but
 // not for each request.
 func TestListThatFailsOnce(t *testing.T) {

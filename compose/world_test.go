@@ -30,6 +30,7 @@ type fake struct {
 	silent map[string]bool   // methods of requests that it does not answer; "*": all
 	fault  map[string]string // the errors that it answers
 	refuse error             // of Dial
+	asks   map[string]int    // how often the view has asked, by the methods
 	dials  int
 	conns  []*fakeConn
 
@@ -43,6 +44,7 @@ func newFake(tools ...string) *fake {
 	return &fake{
 		says:  `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"f","version":"1"}}`,
 		lists: map[string]string{"tools/list": listOf("tools", "name", tools...)}, silent: map[string]bool{}, fault: map[string]string{},
+		asks: map[string]int{},
 	}
 }
 
@@ -112,6 +114,13 @@ func (f *fake) dialled() int {
 	return f.dials
 }
 
+// asked returns how often the view has asked it for a method.
+func (f *fake) asked(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asks[method]
+}
+
 // set changes what the member does.
 func (f *fake) set(change func(f *fake)) {
 	f.mu.Lock()
@@ -162,8 +171,11 @@ func (c *fakeConn) Send(msg []byte) error {
 	}
 	fault := c.of.fault[m.Method]
 	silent := c.of.silent[m.Method] || c.of.silent["*"]
-	c.of.mu.Unlock()
 	own := strings.HasPrefix(string(m.ID), "90000000") && m.Kind == jsonrpc.Request
+	if own {
+		c.of.asks[m.Method]++
+	}
+	c.of.mu.Unlock()
 	switch {
 	case own && silent:
 		c.held = append(c.held, m.ID)
