@@ -32,15 +32,15 @@ type trouble struct {
 	timer *time.Timer   // of the next try; nil: one is under way
 }
 
-// noteLate notes that a list, or a request by a URI, has waited for a member in vain.
+// noteLate notes that a list, or a request by a URI, has waited for a member in vain, for as long as any may.
 func (v *View) noteLate(member string) {
 	v.known.mu.Lock()
 	defer v.known.mu.Unlock()
 	v.known.late[member] = true
 }
 
-// isKnownToBeSlow reports whether no list, and no request by a URI, waits for a member: it is late, or fails for a
-// session.
+// isKnownToBeSlow reports whether no list, and no request by a URI, of any session waits for a member: it is late, or
+// fails for a session.
 func (v *View) isKnownToBeSlow(member string) bool {
 	v.known.mu.Lock()
 	defer v.known.mu.Unlock()

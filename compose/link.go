@@ -40,6 +40,7 @@ type link struct {
 	paces [merge.Kinds]pace      // of the reads of lists that change
 	tried [merge.Kinds]time.Time // when a list could not be read; zero: it could, or has not been read
 	why   string                 // it fails; empty: it does not
+	late  bool                   // a list has waited for it in vain, and no other one of this session does
 	used  bool                   // it has got a request of the client, so that its server runs
 }
 
@@ -318,6 +319,7 @@ func (l *link) unread(kind merge.Kind, why string) {
 
 // publish makes the tools of the member a part of what the client gets, and reads the other lists that are wanted.
 func (l *link) publish() {
+	l.late = false
 	l.s.view.noteListed(l)
 	l.resubscribe()
 	for kind := range merge.Kinds {

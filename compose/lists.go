@@ -89,7 +89,7 @@ func (s *session) mustWait(w *waiter) bool {
 		return wait
 	}
 	for _, l := range s.links {
-		if l.pending(w.kind) && !s.view.isKnownToBeSlow(l.m.Name) {
+		if l.pending(w.kind) && !l.isSlow() {
 			return true
 		}
 	}
@@ -112,7 +112,7 @@ func (s *session) wait(w *waiter) {
 		s.mu.Lock()
 		defer s.unlock()
 		if s.waiting[w.number] == w {
-			s.giveUp(w)
+			s.giveUp(w, patience)
 		}
 	})
 }
@@ -128,18 +128,40 @@ func (s *session) patience() time.Duration {
 }
 
 // giveUp ends the wait of a request whose time is up, and notes the members for whose lists it has waited.
-func (s *session) giveUp(w *waiter) {
+func (s *session) giveUp(w *waiter, waited time.Duration) {
 	kinds := []merge.Kind{w.kind}
 	if w.call {
 		kinds = s.kindsFor(w.request)
 	}
 	for _, l := range s.links {
 		if slices.ContainsFunc(kinds, l.pending) {
-			s.view.noteLate(l.m.Name)
+			l.isLate(kinds, maxWait-waited)
 		}
 	}
 	s.goOn(w)
 }
+
+// isLate notes that a request has waited for lists of the member in vain. For other sessions it is late only if the
+// lists do not come within rest: a client of little patience must not take from others what they would wait for.
+func (l *link) isLate(kinds []merge.Kind, rest time.Duration) {
+	s := l.s
+	switch {
+	case rest <= 0:
+		s.view.noteLate(l.m.Name)
+	case !l.late:
+		time.AfterFunc(rest, func() {
+			s.mu.Lock()
+			defer s.unlock()
+			if s.err == nil && slices.ContainsFunc(kinds, l.pending) {
+				s.view.noteLate(l.m.Name)
+			}
+		})
+	}
+	l.late = true
+}
+
+// isSlow reports whether no list, and no request by a URI, of this session waits for the member.
+func (l *link) isSlow() bool { return l.late || l.s.view.isKnownToBeSlow(l.m.Name) }
 
 // kindsFor returns the lists that a request by a URI waits for: else each such request would wait for a member that
 // hangs. A request by a name waits for the member whose prefix it has, which costs no other request anything.

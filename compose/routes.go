@@ -224,7 +224,7 @@ func (s *session) unknown(kind merge.Kind, word, name string) (destination, *jso
 			continue
 		}
 		isForIt := s.setup.alone || l.m.prefix != "" // else each unknown name would wait for a member that hangs
-		if l.pending(kind) && (isForIt || !s.view.isKnownToBeSlow(l.m.Name)) {
+		if l.pending(kind) && (isForIt || !l.isSlow()) {
 			return destination{}, l.unavailable(), true
 		}
 		without = l

@@ -98,7 +98,7 @@ func (s *session) awaits(kind merge.Kind, uri, before string) bool {
 		if l.m.Name == before {
 			return false
 		}
-		if l.pending(kind) && l.allowsURI(uri) && !s.view.isKnownToBeSlow(l.m.Name) {
+		if l.pending(kind) && l.allowsURI(uri) && !l.isSlow() {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -52,7 +53,8 @@ func TestListsWithinThePatienceOfClients(t *testing.T) {
 			if took := time.Since(begin); took > most+20*time.Millisecond {
 				t.Errorf("%s waited %v, and should have waited %v", known.Name, took, most)
 			}
-			// Nobody waits for a member that has been waited for.
+			// Nobody waits for a member that has had 5 s.
+			time.Sleep(5*time.Second + 20*time.Millisecond - time.Since(begin))
 			d := open(t, v)
 			d.take()
 			d.request(2, "tools/list", "{}")
@@ -73,6 +75,61 @@ func TestListsWithinThePatienceOfClients(t *testing.T) {
 			c.want("nothing more")
 		})
 	}
+}
+
+// A client that waits for less than others makes a member late for itself, and for others only when the member has had
+// the time that they would give it. One that has left makes it late for nobody.
+func TestMemberIsLateForAllAfterItsOwnTime(t *testing.T) {
+	const impatient = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"1"}}`
+	known, _ := clients.Named("claude-code")
+	patience := known.Patience * 3 / 4
+	start := func(t *testing.T) (slow *fake, v *compose.View, first *client) {
+		slow = newFake("t")
+		slow.silent["initialize"] = true
+		v = newView(t, members("slow", slow, "b", newFake("t")))
+		first = dial(t, v)
+		first.request(1, "initialize", impatient)
+		first.take()
+		first.request(2, "tools/list", "{}")
+		time.Sleep(patience)
+		synctest.Wait()
+		first.want("its patience is over", tools(2, "b__t"))
+		return slow, v, first
+	}
+	list := func(c *client, number int64) {
+		c.take()
+		c.request(number, "tools/list", "{}")
+		synctest.Wait()
+	}
+	inBubble(t, func(t *testing.T) {
+		slow, v, first := start(t)
+		second := open(t, v)
+		list(second, 2)
+		second.want("it waits")
+		list(first, 3)
+		first.want("it has waited once", tools(3, "b__t"))
+		time.Sleep(5*time.Second - patience)
+		synctest.Wait()
+		third := open(t, v)
+		list(third, 2)
+		third.want("the member has had 5 s", tools(2, "b__t"))
+		second.want("it still waits")
+		slow.nth(0).answerHeld(slow.says)
+		synctest.Wait()
+		list(first, 4)
+		first.want("when it is there", tools(4, "slow__t", "b__t"))
+	})
+	inBubble(t, func(t *testing.T) {
+		slow, v, first := start(t)
+		ssetest.Must(t, first.conn.Close())
+		time.Sleep(10 * time.Second)
+		second := open(t, v)
+		list(second, 2)
+		second.want("it waits")
+		slow.nth(1).answerHeld(slow.says)
+		synctest.Wait()
+		second.want("list", tools(2, "slow__t", "b__t"))
+	})
 }
 
 // A server that comes back is listed by all sessions within the next retry (toolhive #5786), and so is one that comes
