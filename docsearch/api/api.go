@@ -155,8 +155,8 @@ type SearchRequest struct {
 // term.
 type SearchContentRequest struct {
 	Folders          []string `json:"folders,omitempty" jsonschema:"Where to search; all folders if omitted."`
-	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result has at least one of their words, or means the same if there are embeddings."`
-	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Names, numbers, identifiers and phrases, whose words stand side by side. Each one that a result contains raises its relevance. Case, accents and endings of words make no difference."`
+	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result has at least one of their words, or means the same if there is a model."`
+	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Names, numbers, identifiers and phrases, whose words stand side by side. Results that contain one come first; they are searched by words alone. Case, accents and endings of words make no difference."`
 	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
 	Limit            int      `json:"limit,omitempty" jsonschema:"Largest number of documents."`
 	IncludeContent   bool     `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`

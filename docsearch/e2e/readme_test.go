@@ -46,7 +46,7 @@ func TestREADMENamesWhatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var help strings.Builder
-	for _, args := range [][]string{{"--help"}, {"search", "--help"}, {"mcp", "--help"}, {"daemon", "--help"}, {"status", "--help"}, {"stop", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"search", "--help"}, {"mcp", "--help"}, {"daemon", "--help"}, {"status", "--help"}, {"stop", "--help"}, {"model", "install", "--help"}} {
 		out, err := w.command(args...).Output()
 		if err != nil {
 			t.Fatalf("docsearch %v: %v", args, err)
