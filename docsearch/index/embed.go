@@ -121,7 +121,7 @@ func (x *Index) queryVectors(ctx context.Context, text string, folders []*folder
 			if err != nil {
 				return nil, "the embeddings endpoint fails, results are by words alone: " + err.Error()
 			}
-			found[by.Model()] = vector
+			found[by.Model()] = shorten(vector, by, text)
 		}
 		ready = ready || file.Ready(len(found[by.Model()]))
 	}
@@ -144,6 +144,18 @@ func (x *Index) queryVector(ctx context.Context, by Embedder, text string) ([]fl
 		return nil, err
 	}
 	return vectors.Unit(all[0]), nil
+}
+
+// shorten returns the vector of a query as long as the share of the query that the model knows,
+// so that its similarities are that much less: the rest of the query is found by words alone.
+func shorten(vector []float32, by Embedder, text string) []float32 {
+	if l, ok := by.(local); ok {
+		share := float32(l.Known(text))
+		for i := range vector {
+			vector[i] *= share
+		}
+	}
+	return vector
 }
 
 func isZero(v []float32) bool {

@@ -42,6 +42,9 @@ func newTopics(model string) *topics {
 
 func (e *topics) Model() string { return e.model }
 
+// Known makes it an Embedder that knows all texts.
+func (e *topics) Known(string) float64 { return 1 }
+
 // Batch makes it an Embedder that needs no other program.
 func (e *topics) Batch() int { return max(1, e.batch) }
 
@@ -348,7 +351,8 @@ func TestHitsSayWhyTheyWereFound(t *testing.T) {
 	}
 }
 
-// Exact terms come first, and are no part of what the model is asked.
+// Exact terms, phrases and identifiers come first, and terms are no part of what the model is
+// asked.
 func TestExactTermsComeFirst(t *testing.T) {
 	t.Parallel()
 	e := newTopics("m")
@@ -363,8 +367,13 @@ func TestExactTermsComeFirst(t *testing.T) {
 	if got := found(t, x, `"KX 20417" OR car OR club OR Sundays OR harbour`); !strings.HasPrefix(got, "[part.txt car.txt") {
 		t.Errorf("got %v", got)
 	}
+	update(t, x, text("code.txt", "carLimit is in a file of code, among many other things that nobody has counted"))
+	embedAll(t, x)
+	if got := found(t, x, "carLimit of an automobile of the car club"); !strings.HasPrefix(got, "[code.txt car.txt") {
+		t.Errorf("an identifier: got %v", got)
+	}
 	before := e.texts
-	r, err := x.Search(t.Context(), index.Query{Terms: []string{"car"}})
+	r, err := x.Search(t.Context(), index.Query{Terms: []string{"harbour"}})
 	if err != nil || r.Performance.ModelUsed != "bm25" || e.texts != before || len(r.Results) != 1 {
 		t.Errorf("%+v, %v, %d texts", r, err, e.texts-before)
 	}

@@ -84,7 +84,11 @@ type Embedder interface {
 
 // local is an Embedder that asks no other program, and is so fast that a folder counts as
 // indexed only when its passages have vectors. Batch is how many texts it best gets at a time.
-type local interface{ Batch() int }
+// Known is how much of a text it knows, from 0 to 1.
+type local interface {
+	Batch() int
+	Known(text string) float64
+}
 
 // Options are the options of Open.
 type Options struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/embed/static"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
@@ -19,11 +20,26 @@ var goPackages = []string{"bufio", "bytes", "container/heap", "context", "encodi
 	"log/slog", "net/http", "net/url", "os", "path/filepath", "sort", "strconv", "strings", "sync", "text/template", "time"}
 
 // TestJudgedQueries searches for what people search for. At least 54 of 60 queries find
-// a right answer among the first three documents.
+// a right answer among the first three documents, by words alone, and with the model in the
+// program.
 func TestJudgedQueries(t *testing.T) {
 	t.Parallel()
-	x := open(t, index.Options{})
+	model, err := static.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]index.Options{"words": {}, "words and meaning": {Embedder: model}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testJudgedQueries(t, o)
+		})
+	}
+}
+
+func testJudgedQueries(t *testing.T, o index.Options) {
+	x := open(t, o)
 	fill(t, x, judgedDocuments(t))
+	embedAll(t, x)
 	queries, found, first := 0, 0, 0
 	for line := range strings.Lines(readFile(t, "testdata/judged.txt")) {
 		query, answers, ok := strings.Cut(strings.TrimSpace(line), " => ")

@@ -187,10 +187,19 @@ func (p *plan) addWords(text string) {
 		}
 	}
 	for _, found := range kept {
-		for _, word := range found {
+		for i, word := range found {
+			if i == 0 && len(found) > 1 && p.index.isWhole(word, found[1:]) { // an identifier, before its parts
+				p.addExact([]string{word}, &p.may, "")
+				continue
+			}
 			p.addTerm([]string{word}, &p.may, "")
 		}
 	}
+}
+
+// isWhole reports whether a word is an identifier that has these parts, in some form of theirs.
+func (x *Index) isWhole(word string, parts []string) bool {
+	return len(word) >= len(strings.Join(parts, "")) && strings.HasPrefix(word, parts[0][:min(leastPrefix, len(parts[0]))])
 }
 
 // addTerm adds words that stand side by side in one field, or in any.

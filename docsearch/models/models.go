@@ -32,6 +32,7 @@ const maxName = 100
 type Model interface {
 	Model() string
 	Batch() int
+	Known(text string) float64
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 

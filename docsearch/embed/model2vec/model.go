@@ -98,6 +98,15 @@ func (m *Model) Model() string { return m.name }
 // Batch returns how many texts are best given at a time.
 func (m *Model) Batch() int { return batch }
 
+// Known returns how much of a text the model knows, from 0 to 1.
+func (m *Model) Known(text string) float64 {
+	ids, unknown := m.tokenizer.tokens(text)
+	if len(ids) == 0 {
+		return 0
+	}
+	return float64(len(ids)) / float64(len(ids)+unknown)
+}
+
 // Embed returns a vector for each text. It is zero if the model knows less than half of the
 // tokens. It fails if ctx ends.
 func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) {

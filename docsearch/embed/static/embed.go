@@ -35,6 +35,26 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 	return all, nil
 }
 
+// Known returns how much of a text the model knows, from 0 to 1: the share of the weights of its
+// words. A word that is not known has the weight of an average one.
+func (m *Model) Known(text string) float64 {
+	known, unknown := 0.0, 0.0
+	eachWord(text, nil, func(word []byte) {
+		if len(word) < leastWord {
+			return
+		}
+		if row, ok := m.find(word); ok {
+			known += float64(m.scales[row])
+		} else {
+			unknown += m.average
+		}
+	})
+	if known == 0 {
+		return 0
+	}
+	return known / (known + unknown)
+}
+
 // embed returns the vector of a text, not of length 1.
 func (m *Model) embed(text string) []float32 {
 	sum := make([]float32, m.head.Dimensions)

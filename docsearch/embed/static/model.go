@@ -52,10 +52,11 @@ type header struct {
 
 // Model is a table of word vectors. It is safe for concurrent use.
 type Model struct {
-	head   header
-	rows   map[string]int32
-	scales []float32
-	table  string // the rows
+	head    header
+	rows    map[string]int32
+	scales  []float32
+	average float64 // of the scales
+	table   string  // the rows
 }
 
 // Read reads a file of words. It fails with what is wrong with it.
@@ -79,6 +80,7 @@ func Read(data string) (*Model, error) {
 		if s := float64(m.scales[i]); math.IsNaN(s) || s < 0 || s > 1 {
 			return nil, fmt.Errorf("the file of words is damaged: word %d has the scale %v", i, s)
 		}
+		m.average += float64(m.scales[i]) / float64(h.Words)
 	}
 	return m, nil
 }

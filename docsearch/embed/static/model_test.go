@@ -71,6 +71,16 @@ func TestTextsGetTheSumOfTheirWords(t *testing.T) {
 	}
 }
 
+func TestKnownIsAShareOfTheWeights(t *testing.T) {
+	m := model(t, small(t))
+	for text, want := range map[string][2]float64{"sea": {1, 1}, "xqz": {0, 0}, "": {0, 0}, "the xqz": {0, 0}, "sea xqz": {0.6, 0.8},
+		"sea xqz zqx": {0.4, 0.6}} {
+		if got := m.Known(text); got < want[0] || got > want[1] {
+			t.Errorf("%q: got %.2f, want %v", text, got, want)
+		}
+	}
+}
+
 func TestSameWordsGiveTheSameBytes(t *testing.T) {
 	if !bytes.Equal(small(t), small(t)) {
 		t.Error("two files of the same words differ")
