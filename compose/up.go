@@ -222,8 +222,8 @@ func (s *session) ask(c *conn, m *jsonrpc.Message) (told []byte, id jsonrpc.ID) 
 	return question.Renumbered(id), id
 }
 
-// arrived notes that the client has a question. If it has been withdrawn meanwhile, the cancellation follows now: before
-// the question the client would drop it.
+// arrived notes that the client has a question. If it has been withdrawn meanwhile, the cancellation follows now: the
+// client would drop one that comes before the question.
 func (s *session) arrived(id jsonrpc.ID) {
 	from, ok := s.asked[id]
 	switch {

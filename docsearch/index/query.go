@@ -199,7 +199,8 @@ func (p *plan) addWords(text string) {
 
 // isWhole reports whether a word is an identifier that has these parts, in some form of theirs.
 func (x *Index) isWhole(word string, parts []string) bool {
-	return len(word) >= len(strings.Join(parts, "")) && strings.HasPrefix(word, parts[0][:min(leastPrefix, len(parts[0]))])
+	start := parts[0][:min(leastPrefix, len(parts[0]))]
+	return len(word) >= len(strings.Join(parts, "")) && strings.HasPrefix(word, start)
 }
 
 // addTerm adds words that stand side by side in one field, or in any.

@@ -321,7 +321,8 @@ func (l *lister) printJSON(offers []*offer) {
 	for _, o := range offers {
 		offered := o.toClients()
 		one := offerInJSON{
-			Name: o.name, Kind: kindOf(!o.isView), For: o.client, Search: o.searches, Servers: []serverInJSON{}, Tools: []toolInJSON{},
+			Name: o.name, Kind: kindOf(!o.isView), For: o.client, Search: o.searches,
+			Servers: []serverInJSON{}, Tools: []toolInJSON{},
 			Left: []leftInJSON{}, Unmet: []unmetInJSON{}, Cost: costOf(o.listed, offered),
 			Clients: fitsOf(l.c.Tools.For, offered),
 		}
