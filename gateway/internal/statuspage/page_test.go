@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
@@ -429,6 +430,20 @@ func TestDrawing(t *testing.T) {
 	s := newSpark(metrics.Hour{0: {0, 1, 0}, 59: {7, 30, 0}}, metrics.Requests)
 	if s.Kind != "requests" || s.Sum != 31 || s.Most != 30 || s.Path != "M1 32v-3M178 32v-32" {
 		t.Errorf("got %+v", s)
+	}
+}
+
+// A page that has views says that their requests are counted twice: else its sums look like more clients.
+func TestDrawingsWithViews(t *testing.T) {
+	const says = "A request through a view counts at the view, and again at the server that gets it."
+	member := Server{Name: "a"}
+	view := Server{Name: "team", Upstream: "view", Members: []compose.Report{{Name: "a"}}}
+	for _, path := range []string{"/status", "/status/servers/a"} {
+		for has, h := range map[bool]http.Handler{false: serving(member), true: serving(member, view)} {
+			if _, body := get(t, h, path); strings.Contains(body, says) != has {
+				t.Errorf("%s, with a view: %v\n%s", path, has, body)
+			}
+		}
 	}
 }
 

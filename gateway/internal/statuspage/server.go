@@ -63,7 +63,7 @@ func (s *server) count(c *connstate.Snapshot) {
 }
 
 // All returns the servers as one. The connections that views have of their members are not in it: their clients are
-// counted at the views.
+// counted at the views. The counts of the last hour have no connection: see HasViews.
 func (l *look) All() server {
 	s := server{Server: &Server{}}
 	for _, one := range l.Servers {
@@ -79,6 +79,12 @@ func (l *look) All() server {
 		}
 	}
 	return s
+}
+
+// HasViews reports whether one of the servers is a view. Its requests are in the drawings of its members, too, and twice
+// in their sum: a member has had them, whoever has sent them.
+func (l *look) HasViews() bool {
+	return slices.ContainsFunc(l.Servers, func(s *server) bool { return len(s.Members) > 0 })
 }
 
 // Failing returns the servers that are failing.
