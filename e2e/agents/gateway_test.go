@@ -30,7 +30,8 @@ type gateway struct {
 }
 
 // startGateway starts sse-server with its own defaults before a command, with a directory for its
-// state, and returns when it serves. The test's cleanup stops it.
+// state, and returns when it serves. Without a command, flags name a configuration with servers. The test's cleanup
+// stops it.
 func startGateway(t *testing.T, state string, command []string, flags ...string) *gateway {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +39,9 @@ func startGateway(t *testing.T, state string, command []string, flags ...string)
 	g := &gateway{t: t, addr: l.Addr().String(), state: state}
 	ssetest.Must(t, l.Close())
 	g.args = append([]string{"--addr", g.addr, "--log-level", "debug"}, flags...)
-	g.args = append(append(g.args, "--"), command...)
+	if len(command) > 0 {
+		g.args = append(append(g.args, "--"), command...)
+	}
 	g.start()
 	t.Cleanup(func() {
 		g.stop()

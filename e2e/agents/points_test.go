@@ -41,6 +41,7 @@ type played struct {
 	g       *gateway // nil: the agent started the server
 	command []string // of the server
 	file    string   // the server's journal
+	view    *view    // nil: the agent has the server alone
 	state   string   // the state directory of sse-server
 	home    string   // of the agent
 	printed string
@@ -52,8 +53,9 @@ type setup struct {
 	over   transport // empty: streamable
 	server []string  // flags of the server
 	flags  []string  // of the gateway
+	view   bool      // the server is the quick one of a view
 	waits  bool      // mostly, so that many may at a time
-	after  *played   // nil, or a run whose command, state and home this one has
+	after  *played   // nil, or a run whose command, view, state and home this one has
 	folder string    // in which the agent starts sse-server; empty: its own
 	limit  time.Duration
 	// before, if not nil, runs when the gateway is up, before the agent is started.
@@ -75,8 +77,12 @@ func play(t *testing.T, a agent, s setup) *played {
 	}
 	p := &played{t: t, a: a, state: ssetest.PrivateDir(t), home: t.TempDir()}
 	p.command, p.file = serverCommand(t, s.server...)
+	if s.view {
+		p.view = newView(t, p.command)
+	}
 	if s.after != nil {
 		p.command, p.file, p.state, p.home = s.after.command, s.after.file, s.after.state, s.after.home
+		p.view = s.after.view
 	}
 	if s.over == "" {
 		s.over = streamable
@@ -94,8 +100,12 @@ func play(t *testing.T, a agent, s setup) *played {
 	} else {
 		tokens := filepath.Join(t.TempDir(), "tokens")
 		write(t, tokens, "anna:"+token+"\n")
-		p.g = startGateway(t, p.state, p.command, append([]string{"--auth-tokens-file", tokens}, s.flags...)...)
-		at.url = p.g.url(map[transport]string{streamable: "/mcp", sse: "/sse"}[s.over])
+		command, flags, below := p.command, append([]string{"--auth-tokens-file", tokens}, s.flags...), ""
+		if p.view != nil {
+			command, flags, below = nil, append(flags, "--config", p.view.config), "/"+p.view.name
+		}
+		p.g = startGateway(t, p.state, command, flags...)
+		at.url = p.g.url(below + map[transport]string{streamable: "/mcp", sse: "/sse"}[s.over])
 	}
 	var earlier *model // an agent may tell its servers where its model is
 	if s.after != nil {
@@ -133,8 +143,11 @@ func (p *played) got(at int, text string) bool {
 func (p *played) echoed(at int) bool { return p.got(at, "called with ") && p.got(at, "hello") }
 
 // journal returns what the server saw.
-func (p *played) journal() string {
-	data, err := os.ReadFile(p.file)
+func (p *played) journal() string { return contentOf(p.file) }
+
+// contentOf returns what a file has, or why it cannot be read.
+func contentOf(file string) string {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return err.Error()
 	}
@@ -187,6 +200,9 @@ func (p *played) String() string {
 		fmt.Fprintf(&s, "%s: %v %.300s\n", step.tool, ok, result)
 	}
 	fmt.Fprintf(&s, "the model:\n%sthe server:\n%.3000sthe agent:\n%.3000s", p.m.journal(), p.journal(), p.printed)
+	if p.view != nil {
+		fmt.Fprintf(&s, "the slow server of the view:\n%.3000s", p.view.journal())
+	}
 	return s.String()
 }
 
@@ -286,6 +302,24 @@ func TestSecondClient(t *testing.T) {
 			p.takeServer()
 		}})
 		p.point("second client", p.echoed(0), "")
+	})
+}
+
+// A view has the tools of a server that is quick, of one that boots 8 s, and none of one that ends at once. An agent
+// that comes first has the tools of the quick one all the same. When the slow one is known, each agent has its tools
+// too, and calls them: when the gateway has asked it at the start, and in the moment of another start.
+func TestViewOfServers(t *testing.T) {
+	forEachAgent(t, func(t *testing.T, a agent) {
+		both := calls(hello, slowTool+` {"message":"hello"}`)
+		cold := play(t, a, setup{view: true, steps: calls(hello)})
+		cold.point("view cold", cold.echoed(0), "")
+		first := play(t, a, setup{view: true, steps: both, before: func(p *played) {
+			await(patience, func() bool { return strings.Contains(p.view.journal(), " tools/list\n") })
+		}})
+		first.point("view 8s", first.echoed(0) && first.echoed(1), "")
+		first.g.stop()
+		p := play(t, a, setup{after: first, steps: both})
+		p.point("view again 8s", p.echoed(0) && p.echoed(1), "")
 	})
 }
 

@@ -76,7 +76,8 @@ type message struct {
 type server struct {
 	journal string
 	many    bool
-	asks    bool // its client takes elicitations
+	alone   string // its only tool; empty: it has the ordinary ones
+	asks    bool   // its client takes elicitations
 
 	mu    sync.Mutex // one line at a time
 	out   io.Writer
@@ -91,6 +92,7 @@ func serve(args []string, in io.Reader, out io.Writer) {
 	boot := flags.Duration("boot", 0, "take as long to start")
 	flags.StringVar(&s.journal, "journal", "", "the file that gets a line for each message")
 	flags.BoolVar(&s.many, "many", false, "have many tools")
+	flags.StringVar(&s.alone, "tool", "", "have this tool alone")
 	_ = flags.Parse(args) // ExitOnError
 	time.Sleep(*boot)     // what is played here is a slow program
 	s.add("ready")
@@ -166,6 +168,9 @@ func (s *server) tools() []string {
 	const plain = `{"type":"object","properties":{"message":{"type":"string"}}}`
 	tool := func(name, schema, more string) string {
 		return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":%s%s}`, name, mark(name), schema, more)
+	}
+	if s.alone != "" {
+		return []string{tool(s.alone, plain, "")}
 	}
 	all := []string{tool("echo", plain, "")}
 	for _, name := range []string{"big", "image", "refuse", "grow", "ask", "die"} {
