@@ -15,7 +15,7 @@ func CompileNames(list []string) (*Names, error) {
 	var wrong []error
 	for _, glob := range list {
 		if glob != "" && glob[0] == '!' {
-			wrong = append(wrong, fmt.Errorf("the glob %q cannot be read: nothing can be left out with !", glob))
+			wrong = append(wrong, fmt.Errorf("the glob %q cannot be read: ! leaves nothing out here", glob))
 		}
 	}
 	if err := errors.Join(wrong...); err != nil {

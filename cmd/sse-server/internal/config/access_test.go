@@ -124,7 +124,7 @@ func TestBadPrincipals(t *testing.T) {
 		"servers: {a: {}}\nviews: {v: {principals: [x], servers: {a: {}}}}\n": ":2:25: principals: without authentication",
 		"operators: [alice]\n":                                                ":1:12: operators: want auth-tokens-file too: the routes for operators take its tokens alone",
 		"public-url: https://gw.example.com\noauth: {issuer: https://login.example.com}\noperators: [oauth:alice]\n": ":3:12: operators: want auth-tokens-file too",
-		tokens + "principals: [alice, '!bob']\n":        `:2:13: principals: the glob "!bob" cannot be read: nothing can be left out with !`,
+		tokens + "principals: [alice, '!bob']\n":        `:2:13: principals: the glob "!bob" cannot be read: ! leaves nothing out here`,
 		tokens + "operators: ['']\n":                    ":2:12: operators: a glob is empty",
 		tokens + "servers: {a: {operators: [alice]}}\n": `:2:15: unknown key "operators" in servers.a`,
 	} {
