@@ -111,6 +111,9 @@ type Options struct {
 	// gateway warns of such tools, and takes Title for the name of the server. Default none: the page and these
 	// warnings have the name that the server gives itself, and log lines have no attribute.
 	Title string
+	// Description says to people what the server is for. The page of several servers at / shows it. Default none: there
+	// is what the server says of itself, which is written for models.
+	Description string
 	// Page is who gets the page of the server in a browser at its URL, and at / the list of the
 	// servers. PageAuto gives it to anybody if there is an Authenticate, for which the page asks for
 	// a token, and otherwise to clients on this machine alone; PageOn to anybody, PageOff to nobody.

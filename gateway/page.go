@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
@@ -48,23 +50,105 @@ func shownTo(r *http.Request, all []*Gateway) (shown []*Gateway) {
 	return shown
 }
 
-// listed serves the list of servers to a browser that opens the root, and reports whether it has.
+// listed serves the list of servers to a browser that opens the root, and how they are to its script. It reports
+// whether it has.
 func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway) bool {
 	isRoot := r.Method == http.MethodGet && r.URL.Path == "/"
-	if !isRoot || !httpcheck.AcceptOf(r).Names("text/html") && !page.IsFile(r) || !n.showsPage(r) {
+	isState, isPage := page.IsState(r), httpcheck.AcceptOf(r).Names("text/html")
+	switch {
+	case !isRoot || !isPage && !page.IsFile(r) && !isState:
 		return false
+	case !n.showsPage(r):
+		return isPage && n.saysWhyNone(w, r)
 	}
 	var links []page.Link
-	for _, g := range shownTo(r, all) {
+	var linked []*Gateway
+	for _, g := range viewsFirst(shownTo(r, all)) {
 		if now := g.now.Load(); now.page != nil && (now.sse != nil || now.mcp != nil) {
-			links = append(links, page.Link{Name: now.opts.known(), Path: g.prefix + Path})
+			links = append(links, page.Link{Name: now.opts.known(), Path: g.prefix + Path, Page: now.page})
+			linked = append(linked, g)
 		}
 	}
-	if len(links) == 0 {
+	switch {
+	case len(links) == 0:
 		return false
-	}
-	if n.checks.PageAllowed(w, r) {
+	case isState:
+		if n.checks.SiteAllowed(w, r) {
+			serveLanding(w, r, linked)
+		}
+	case n.checks.PageAllowed(w, r):
 		page.ServeList(w, r, links)
 	}
 	return true
+}
+
+// saysWhyNone tells a browser on another machine why it gets no page, and reports whether it has.
+func (n *serving) saysWhyNone(w http.ResponseWriter, r *http.Request) bool {
+	if !n.keepsPageHere(r) {
+		return false
+	}
+	if n.checks.PageAllowed(w, r) {
+		page.ServeWithout(w, true)
+	}
+	return true
+}
+
+// viewsFirst returns the gateways with those of views before those of servers.
+func viewsFirst(all []*Gateway) []*Gateway {
+	slices.SortStableFunc(all, func(a, b *Gateway) int {
+		place := map[bool]int{true: 0, false: 1}
+		return place[a.view() != nil] - place[b.view() != nil]
+	})
+	return all
+}
+
+// serveLanding serves how servers are that a visitor may know of: more than the name of those that the visitor may use.
+func serveLanding(w http.ResponseWriter, r *http.Request, all []*Gateway) {
+	landing := &page.Landing{}
+	for _, g := range all {
+		landing.Servers = append(landing.Servers, g.onLanding(r))
+	}
+	page.ServeLanding(w, r, landing, neededForAll(landing.Servers))
+}
+
+// locked is the state of a server of which the visitor may know no more than the name.
+const locked = "locked"
+
+// onLanding returns how the server is, for the list of all.
+func (g *Gateway) onLanding(r *http.Request) (s page.State) {
+	n := g.now.Load()
+	principal, mayUse := "", n.showsPage(r)
+	if mayUse && n.opts.Authenticate != nil {
+		who, err := n.opts.Authenticate(r)
+		principal, mayUse = who, err == nil
+	}
+	if mayUse {
+		s = g.state(visitor{r, principal})
+	} else {
+		s.Describe(cmp.Or(n.opts.known(), "server"), "", "", "")
+		s.State, s.View = locked, n.view() != nil
+	}
+	s.Path = g.prefix + Path
+	if n.page != nil { // a reload may have switched it off
+		s.Paste = n.page.Paste()
+	}
+	s.Token, s.LogsIn = n.opts.Authenticate != nil, n.opts.PageLogin != nil
+	return s
+}
+
+// neededForAll returns the places of what a client of the visitor needs to reach each server once: of views, and of
+// servers that none of these has.
+func neededForAll(all []page.State) (places []int) {
+	inView := make(map[string]bool)
+	for _, s := range all {
+		for _, m := range s.Members {
+			inView[m.Name] = true
+		}
+	}
+	for i, s := range all {
+		if s.State != locked && (s.View || !inView[s.Name]) {
+			places = append(places, i)
+		}
+	}
+	return places
 }

@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -339,4 +341,30 @@ func TestReconfigureThePage(t *testing.T) {
 			equal(t, "page: "+c.page.String(), kindOf(get(g, "/mcp", "Accept", chrome)), c.want)
 		}
 	})
+}
+
+// A browser on another machine that gets no page, because there is no authentication, learns why and what to do, at the
+// root too. Its style is the only one that the policy allows. Where the page is off, there is no reason to tell.
+func TestOthersLearnWhyThereIsNoPage(t *testing.T) {
+	for _, c := range []struct {
+		page gateway.Page
+		root int
+		told bool
+	}{{gateway.PageAuto, 200, true}, {gateway.PageOff, 404, false}} {
+		inFakeTime(t, &server{}, gateway.Options{Page: c.page}, func(t *testing.T, g *gateway.Gateway) {
+			for path, code := range map[string]int{"/mcp": 200, "/": c.root} {
+				w := do(g, ssetest.Request(t.Context(), http.MethodGet, path, "", "Accept", chrome))
+				equal(t, path, w.Code, code)
+				equal(t, path+" says what to do", strings.Contains(w.Body.String(), "--auth-tokens-file FILE"), c.told)
+				_, style, _ := strings.Cut(w.Body.String(), "<style>")
+				style, _, isStyled := strings.Cut(style, "</style>")
+				sum := sha256.Sum256([]byte(style))
+				allowed := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+				if isStyled != (code == 200) || isStyled && !strings.Contains(w.Header().Get("Content-Security-Policy"), allowed) {
+					t.Errorf("%s: styled %t, policy %s", path, isStyled, w.Header().Get("Content-Security-Policy"))
+				}
+			}
+			equal(t, "a client at /", do(g, ssetest.Request(t.Context(), http.MethodGet, "/", "")).Code, 404)
+		})
+	}
 }

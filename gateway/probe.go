@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -95,7 +94,7 @@ func (n *serving) probed(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// servePage serves the page for browsers.
+// servePage serves the page for browsers, or says why there is none.
 func (n *serving) servePage(w http.ResponseWriter, r *http.Request) {
 	if !n.checks.PageAllowed(w, r) {
 		return
@@ -104,11 +103,11 @@ func (n *serving) servePage(w http.ResponseWriter, r *http.Request) {
 		n.page.ServeHTTP(w, r)
 		return
 	}
-	header := w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Security-Policy", "default-src 'none'")
-	header.Set("X-Content-Type-Options", "nosniff")
-	fmt.Fprint(w, "<!doctype html><title>MCP server</title><p>This is the address of an MCP server. "+
-		"Put it into the configuration of an MCP client.\n")
+	page.ServeWithout(w, n.keepsPageHere(r))
+}
+
+// keepsPageHere reports whether the sender of a request has no page because it is on another machine, and nothing
+// protects the server.
+func (n *serving) keepsPageHere(r *http.Request) bool {
+	return n.opts.Page == PageAuto && !n.showsPage(r)
 }

@@ -22,8 +22,7 @@ var _ composed = (*compose.View)(nil)
 
 // view returns the view that g serves; nil if its server is none.
 func (g *Gateway) view() composed {
-	view, _ := g.now.Load().up.(composed)
-	return view
+	return g.now.Load().view()
 }
 
 // origin returns the member that has a tool of the view, and the tool's own name there. It reports false if that is not

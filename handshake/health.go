@@ -100,7 +100,8 @@ func (r *record) NoteLoss(err error, soon bool) {
 
 // noteLocked notes a failed start or a lost session.
 func (r *record) noteLocked(err error) {
-	r.health.Failed, r.health.Failure, r.unsteadyUntil = time.Now(), err.Error(), time.Time{}
+	r.health.Failed, r.health.Failure, r.health.Cause = time.Now(), err.Error(), err
+	r.unsteadyUntil = time.Time{}
 }
 
 // Health is what is known of the server without a probe. Times are zero for what has not
@@ -113,6 +114,7 @@ type Health struct {
 	Started     time.Time // the last start that worked
 	Failed      time.Time // the last failed start or lost session
 	Failure     string    // and why
+	Cause       error     // the error of Failure; nil: there is none
 	Initialized *Server   // what the server last said of itself; nil without a handshake
 	Known       bool      // what the server says is remembered
 }

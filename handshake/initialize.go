@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
@@ -175,6 +176,18 @@ const maxServerText = 64
 
 // Server is what a server says of itself, shortened; empty where it says nothing.
 type Server struct{ Name, Version, ProtocolVersion string }
+
+// About is what a server says of itself to people, shortened; empty where it says nothing.
+type About struct{ Title, Instructions string }
+
+// maxInstructions bounds the instructions of an About, in bytes.
+const maxInstructions = 2 << 10
+
+// About returns what the server says of itself to people.
+func (r *Result) About() About {
+	instructions, _ := rawjson.MemberText(r.Raw, "instructions")
+	return About{r.serverText("title"), strings.Clone(instructions[:min(maxInstructions, len(instructions))])}
+}
 
 // attrs returns the log attributes with a server's name and versions.
 func (s Server) attrs() []any {

@@ -288,6 +288,10 @@ func (s *Session) initialize(ctx context.Context, until time.Time, params json.R
 	}
 	server := result.Server()
 	s.source.server.Store(&server)
+	if !s.source.Options().Forwards { // else it may be for this client alone
+		about := result.About()
+		s.source.about.Store(&about)
+	}
 	s.since = time.Now()
 	s.source.warnOfVersion(server)
 	return nil

@@ -48,6 +48,8 @@ type source struct {
 	asked atomic.Pointer[jsonrpc.Conn]
 	// server is what the server last said of itself.
 	server atomic.Pointer[Server]
+	// about is what it last said of itself to people. With Forwards it stays nil.
+	about atomic.Pointer[About]
 	// lowered is the newest protocol version that the server does not refuse; nil if it has refused
 	// none.
 	lowered atomic.Pointer[string]

@@ -18,6 +18,7 @@ const maxPages = 1000
 // Found is what a server says of itself, and what it lists.
 type Found struct {
 	Server
+	About                         About
 	Tools                         []json.RawMessage
 	NoTools                       error // why there is no list of tools, although the server has some
 	Prompts, Resources, Templates []json.RawMessage
@@ -85,9 +86,27 @@ func (s *source) Remembered() (Found, bool) {
 	return foundIn(last)
 }
 
+// Known returns what is known of the server without asking it: what is remembered of it for any client, else what it
+// last said, with its last list of tools that was read to the end. isListed reports whether there is such a list. What
+// a server may have said to one client alone, because it gets something of each, is not known.
+func (s *source) Known() (found Found, isListed bool) {
+	if found, ok := s.Remembered(); ok {
+		return found, true
+	}
+	if server := s.server.Load(); server != nil {
+		found.Server = *server
+	}
+	if about := s.about.Load(); about != nil {
+		found.About = *about
+	}
+	found.Tools, isListed = s.tools.Listed()
+	return found, isListed
+}
+
 // foundIn returns what answers say of a server. It reports false if they lack a list of tools that it has.
 func foundIn(answers *remember.Answers) (found Found, whole bool) {
-	found.Server = ResultOf(answers).Server()
+	result := ResultOf(answers)
+	found.Server, found.About = result.Server(), result.About()
 	found.Tools, whole = answers.Items(mcp.MethodListTools, "tools")
 	found.Prompts, _ = answers.Items(mcp.MethodListPrompts, "prompts")
 	found.Resources, _ = answers.Items(mcp.MethodListResources, "resources")
@@ -108,6 +127,12 @@ func (s *Session) find(ctx context.Context, until time.Time) (found Found, _ err
 	found.Tools, found.NoTools = s.list(ctx, "tools", mcp.MethodListTools, "tools")
 	if whole.Err() != nil {
 		return found, found.NoTools
+	}
+	if found.NoTools == nil && len(found.Tools) > 0 && !s.source.Options().Forwards {
+		page, err := json.Marshal(map[string]any{"tools": found.Tools})
+		if err == nil {
+			s.source.tools.Learn([]json.RawMessage{page})
+		}
 	}
 	found.Prompts, _ = s.list(ctx, "prompts", mcp.MethodListPrompts, "prompts")
 	found.Resources, _ = s.list(ctx, "resources", mcp.MethodListResources, "resources")

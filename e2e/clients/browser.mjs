@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import { steps as calls } from './browser/calls.mjs';
 import { steps as head } from './browser/head.mjs';
 import { steps as hostile } from './browser/hostile.mjs';
+import { steps as landing } from './browser/landing.mjs';
 import { steps as look } from './browser/look.mjs';
 import { steps as server } from './browser/server.mjs';
 import { steps as session } from './browser/session.mjs';
 import { end, wrong } from './browser/tab.mjs';
 
 const only = new RegExp(process.env.ONLY ?? '');
-for (const [name, step] of Object.entries({ ...head, ...calls, ...server, ...session, ...hostile, ...look })) {
+for (const [name, step] of Object.entries({ ...head, ...calls, ...server, ...session, ...hostile, ...landing, ...look })) {
   if (!only.test(name)) continue;
   try {
     await step();

@@ -1,6 +1,7 @@
 package multiplex
 
 import (
+	"bytes"
 	"encoding/json"
 	"sync"
 	"unicode/utf8"
@@ -16,6 +17,8 @@ const (
 	// maxSafeBytes their names. Calls of tools beyond these are not repeated.
 	maxSafeTools = 4096
 	maxSafeBytes = 256 << 10
+	// maxListedBytes bounds the list of tools that is kept.
+	maxListedBytes = 1 << 20
 )
 
 // Tools is what the sessions with one server know of its tools: which may be called again
@@ -28,6 +31,10 @@ type Tools struct {
 	bytes  int       // of the names of safe tools
 	pages  ToolList  // that have come of a list
 	list   *ToolList // the last complete one
+
+	coming      []json.RawMessage // the tools of pages that have come; nil: they are too long to be kept
+	comingBytes int
+	listed      []json.RawMessage // those of list; nil: there is no list, or it is too long
 }
 
 // Offer has only those tools of later lists counted that offers reports; nil: all.
@@ -66,7 +73,7 @@ func (t *Tools) NoteList(pages []json.RawMessage) *ToolList {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.safe, t.bytes, t.list = read.safe, read.bytes, list
+	t.safe, t.bytes, t.list, t.listed = read.safe, read.bytes, list, read.listed
 	return list
 }
 
@@ -77,11 +84,13 @@ func (t *Tools) notePage(first bool, result json.RawMessage) *ToolList {
 	defer t.mu.Unlock()
 	if first || t.safe == nil {
 		t.safe, t.bytes, t.pages = make(map[string]bool), 0, ToolList{}
+		t.coming, t.comingBytes = []json.RawMessage{}, 0
 	}
 	list, _ := rawjson.Member(result, "tools")
 	rawjson.Each(list, func(tool json.RawMessage) {
 		if t.offers == nil || t.offers(tool) {
 			t.pages.add(tool)
+			t.keep(tool)
 		}
 		name, ok := rawjson.MemberText(tool, "name")
 		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
@@ -98,8 +107,26 @@ func (t *Tools) notePage(first bool, result json.RawMessage) *ToolList {
 		return nil
 	}
 	size := t.pages
-	t.list = &size
+	t.list, t.listed, t.coming = &size, t.coming, nil
 	return &size
+}
+
+// keep keeps a tool of a list that is coming.
+func (t *Tools) keep(tool json.RawMessage) {
+	if t.comingBytes += len(tool); t.comingBytes > maxListedBytes {
+		t.coming = nil
+	}
+	if t.coming != nil {
+		t.coming = append(t.coming, bytes.Clone(tool)) // not a part of the whole page
+	}
+}
+
+// Listed returns the tools of the list that List has the size of, which must not be changed. It reports false if there
+// is none, or it is over a MiB.
+func (t *Tools) Listed() (tools []json.RawMessage, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.listed, t.listed != nil
 }
 
 func annotated(tool json.RawMessage, hint string) bool {

@@ -8,6 +8,7 @@
 //	GET /mcp, Accept: text/html   page.html, with what the script needs to know in a block of JSON
 //	GET /mcp?page=script.js       the modules of web/, as one
 //	GET /mcp?page=style.css
+//	GET /mcp?page=state.json      how the server is, as a State: the one file that its caller makes
 //
 // The files are parameters of the page's own URL because a single path has no other, and because a
 // proxy may have renamed the path. That is why the modules are joined: an import cannot be relative
@@ -97,7 +98,7 @@ type about struct {
 // about returns what the script learns. json.Marshal escapes <, > and &.
 func (o Options) about() template.JS {
 	data, _ := json.Marshal(about{ // texts, numbers and truths, so there is no error
-		o.Name, o.Transports, o.AutoInitialize, o.needsSession(), limits(), pastes(o), o.Login,
+		o.Name, o.Transports, o.AutoInitialize, o.needsSession(), limits(), pastes(o.variant()), o.Login,
 	})
 	return template.JS(data)
 }
@@ -133,6 +134,33 @@ const (
 	namePlace = "@NAME@"
 )
 
+// urlPlaceOf is urlPlace where there are several URLs.
+func urlPlaceOf(i int) string { return fmt.Sprintf("@URL%d@", i) }
+
+// variant says what of a server the texts for clients depend on: bits.
+type variant int
+
+const (
+	sseAlone     variant = 1 << iota // it is served over HTTP+SSE alone
+	needsSession                     // a client has to open a session before its first request
+)
+
+func (o Options) variant() (v variant) {
+	if !slices.Contains(o.Transports, "streamable") {
+		v |= sseAlone
+	}
+	if o.needsSession() {
+		v |= needsSession
+	}
+	return v
+}
+
+// server returns a server as texts for clients have it.
+func (v variant) server(name, url string, token, issuer bool) clients.Server {
+	return clients.Server{Name: name, URL: url, SSE: v&sseAlone != 0, NeedsSession: v&needsSession != 0, Token: token,
+		Issuer: issuer}
+}
+
 // paste is what people paste into a client that needs no token, and into one that does.
 type paste struct {
 	Title        string  `json:"title"`
@@ -150,11 +178,8 @@ type version struct {
 	Install    *clients.Install `json:"install,omitempty"`
 }
 
-func pastes(opts Options) (all []paste) {
-	server := clients.Server{
-		Name: namePlace, URL: urlPlace,
-		SSE: !slices.Contains(opts.Transports, "streamable"), NeedsSession: opts.needsSession(),
-	}
+func pastes(v variant) (all []paste) {
+	server := v.server(namePlace, urlPlace, false, false)
 	for _, c := range clients.WithEntry() {
 		e := c.Entry
 		one := paste{
@@ -176,9 +201,11 @@ func pastes(opts Options) (all []paste) {
 
 // The files of the page, as its parameter names them.
 const (
-	fileParam = "page"
-	scriptJS  = "script.js"
-	styleCSS  = "style.css"
+	fileParam  = "page"
+	scriptJS   = "script.js"
+	styleCSS   = "style.css"
+	serversJS  = "servers.js" // of the list of all
+	serversCSS = "servers.css"
 )
 
 // IsFile reports whether a request is for a file of the page.
@@ -186,8 +213,11 @@ func IsFile(r *http.Request) bool {
 	if r.URL.RawQuery == "" {
 		return false
 	}
-	name := r.URL.Query().Get(fileParam)
-	return name == scriptJS || name == styleCSS
+	switch r.URL.Query().Get(fileParam) {
+	case scriptJS, styleCSS, serversJS, serversCSS:
+		return true
+	}
+	return false
 }
 
 // ServeHTTP serves the page, or a file of it.
@@ -225,17 +255,32 @@ func isLinked(r *http.Request) bool {
 type Link struct {
 	// Name is what people call the server, and Path the path of its URL, from the root.
 	Name, Path string
+	// Page is its page.
+	Page *Page
 }
 
-// ServeList serves the list of servers at the root, with a link to the page of each. Its caller checks
-// the request.
+// Paste returns which of the texts for clients fit the server: State.Paste.
+func (p *Page) Paste() int { return int(p.opts.variant()) }
+
+// ServeList serves the list of servers at the root, with a link to the page of each. The script makes cards of it, with
+// what the state of all says. Its caller checks the request.
 func ServeList(w http.ResponseWriter, r *http.Request, servers []Link) {
 	setHeader(w.Header(), r, policy)
 	if IsFile(r) {
-		serveFile(w, r, styleCSS)
+		serveFile(w, r, r.URL.Query().Get(fileParam))
 		return
 	}
-	render(w, "servers.html", servers)
+	texts := make(map[int][]paste)
+	for _, one := range servers {
+		if one.Page != nil {
+			texts[one.Page.Paste()] = pastes(one.Page.opts.variant())
+		}
+	}
+	about, _ := json.Marshal(map[string]any{"pastes": texts}) // as in Options.about
+	render(w, "servers.html", struct {
+		About   template.JS
+		Servers []Link
+	}{template.JS(about), servers})
 }
 
 // With policy, a browser takes scripts and styles from here alone and runs nothing inline, sends to
@@ -284,11 +329,14 @@ type file struct {
 
 // served are the files by their names.
 var served = sync.OnceValue(func() map[string]file {
-	script, style := Script(), read(styleCSS)
-	return map[string]file{
-		scriptJS: {"text/javascript; charset=utf-8", tag(script), script},
-		styleCSS: {"text/css; charset=utf-8", tag(style), style},
+	all := make(map[string]file)
+	for name, data := range map[string][]byte{scriptJS: Script(), serversJS: ServersScript()} {
+		all[name] = file{"text/javascript; charset=utf-8", tag(data), data}
 	}
+	for _, name := range []string{styleCSS, serversCSS} {
+		all[name] = file{"text/css; charset=utf-8", tag(read(name)), read(name)}
+	}
+	return all
 })
 
 func tag(data []byte) string {
@@ -328,7 +376,15 @@ var (
 
 // Script returns the modules joined as one: without the imports from one another, and without exports.
 // So no two modules may have the same name at their top, imports have a line each, and rename nothing.
-func Script() []byte {
+func Script() []byte { return join(modules) }
+
+// serversModules are those of the script of the list of all servers.
+var serversModules = []string{"dom.js", "connect.js", "servers.js"}
+
+// ServersScript is Script for the list of all servers.
+func ServersScript() []byte { return join(serversModules) }
+
+func join(modules []string) []byte {
 	var all strings.Builder
 	for _, name := range modules {
 		text := exportWord.ReplaceAllString(importLine.ReplaceAllString(string(read(name)), ""), "")

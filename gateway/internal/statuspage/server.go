@@ -30,27 +30,33 @@ type server struct {
 }
 
 func newServer(of *Server, now time.Time) *server {
-	s := &server{Server: of, Label: cmp.Or(of.Name, "server"), Condition: "not started"}
+	s := &server{Server: of, Label: cmp.Or(of.Name, "server"), Condition: of.Condition(now)}
 	for i := range of.Connections {
 		s.count(&of.Connections[i])
 	}
+	return s
+}
+
+// Condition returns the word for how the server is.
+func (s *Server) Condition(now time.Time) string {
 	switch {
 	case s.Draining:
-		s.Condition = "draining"
+		return "draining"
 	case s.Failing:
-		s.Condition = "failing"
+		return "failing"
 	case now.Sub(s.Failed) < recently:
-		s.Condition = "unstable"
+		return "unstable"
 	case s.Known && s.Sessions == 0:
-		s.Condition = asleep
+		return asleep
 	case !s.Started.IsZero():
-		s.Condition = "healthy"
+		return "healthy"
 	case s.Sessions > s.Idle:
-		s.Condition = "starting"
+		return "starting"
 	case s.Idle > 0: // and nobody has needed it yet
-		s.Condition = "standing by"
+		return "standing by"
+	default:
+		return "not started"
 	}
-	return s
 }
 
 // count adds a connection.

@@ -272,6 +272,10 @@ func (c *Config) CheckExposure(option string, addr Addr) error {
 			"--auth-tokens-file, %sor --insecure to allow it", addr, oauth)
 	}
 	c.warn("%s %s without authentication: everyone who reaches it can %s", c.Place(option), addr, what)
+	if option == "addr" && c.KeepsPageHere() {
+		c.warn("%s %s: browsers on other machines get no page, because there is no authentication: "+
+			"auth-tokens-file, oauth or page gives it to them", c.Place(option), addr)
+	}
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
@@ -60,7 +61,7 @@ type Config struct {
 	TrustedProxies []network `group:"Access" http:"" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
 	AllowedOrigins []string  `group:"Access" http:"" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
 	AllowedHosts   []string  `group:"Access" http:"" placeholder:"HOST" help:"Host headers, without port, to allow beside loopback names; * allows any. Without it, any is allowed on an address that is not loopback; with it, only these and IP addresses."`
-	Page           *bool     `group:"Access" http:"" negatable:"" help:"Serve browsers a page at the URL of each server, and at / the list of the servers. Without it, clients on this machine get the page, and with --auth-tokens-file or oauth everybody, because the page asks for a token."`
+	Page           *bool     `group:"Access" http:"" negatable:"" help:"Serve browsers a page at the URL of each server, and at / one of all servers. Without it, clients on this machine get the page, and with --auth-tokens-file or oauth everybody, because the page asks for a token."`
 	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is neither --auth-tokens-file nor oauth. The log always has everything."`
 
 	NATS        string `group:"Cluster" http:"" fixed:"" placeholder:"URL" help:"NATS servers, such as nats://host:4222 or tls://host:4222, with commas between them. Replicas that share them serve each other's clients behind any load balancer. All need the same --id-key-file. Without it, the process is alone."`
@@ -197,6 +198,8 @@ type Server struct {
 	Header        []string `group:"Remote server" common:"" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
 	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
+
+	Description string `group:"Server" http:"" placeholder:"TEXT" help:"What the server is for, in a sentence for people: the page at / shows it. Without it, there is what the server says of itself."`
 
 	Include   []string `group:"Selection" empty:"" placeholder:"GLOB" help:"Names of the tools to offer, such as 'read_*': * is any text, ? one character. Without it, all. The others are in no list and cannot be called. In the file, [] is none."`
 	Exclude   []string `group:"Selection" empty:"" placeholder:"GLOB" help:"Names of tools not to offer, also of those that --include has."`
@@ -584,3 +587,8 @@ func (c *Config) warn(format string, args ...any) {
 
 // ServesPage reports whether a browser on this machine gets a page at the URL of a server.
 func (c *Config) ServesPage() bool { return c.Page == nil || *c.Page }
+
+// KeepsPageHere reports whether other machines that can reach the servers get no page, because nothing protects these.
+func (c *Config) KeepsPageHere() bool {
+	return c.Page == nil && c.AuthTokensFile == "" && len(c.OAuth) == 0 && !httpcheck.IsLoopback(string(c.Addr))
+}

@@ -95,7 +95,7 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	mustSet(&o.Sessions, s.Sessions)
 	mustSet(&o.ErrorDetails, c.ErrorDetails)
 	o.NoAutoInitialize = !s.AutoInitialize
-	o.Page = c.page()
+	o.Page, o.Description = c.page(), s.Description
 	if s.resource != nil && c.pageClient != "" {
 		o.PageLogin = &gateway.PageLogin{Issuer: s.protection.Issuer, ClientID: c.pageClient,
 			Resource: s.protection.Resource, Scopes: slices.Concat(s.protection.Scopes, s.protection.Supported)}
@@ -219,7 +219,7 @@ var optionOf = map[string]string{
 	"Name": nameKey, "Prefix": "prefix", "Transports": "transports", "IDKey": "id-key-file", "Cluster": "nats",
 	"NoAutoInitialize": "auto-initialize", "Sessions": "sessions", "Warm": "warm",
 	"Remember": "remember", "Remember.For": "remember-for", "ErrorDetails": "error-details",
-	"Page": "page", "PageLogin": "oauth",
+	"Page": "page", "PageLogin": "oauth", "Description": "description",
 	"Select":      "include",
 	"PassRequest": "principal-env", "PrincipalEnv": "principal-env", "ForwardHeaders": "forward-header",
 	"InitializationTimeout": "initialization-timeout", "StartTimeout": "start-timeout",

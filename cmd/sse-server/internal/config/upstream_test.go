@@ -118,7 +118,8 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--env", "A=${HOME}", "--", "x"}, "--env: ${…} is replaced only in a file, and in url and header, so the process gets A as written; leave out what it has from sse-server"},
 		{[]string{"--env", "A=$HOME", "--", "sh", "-c", "echo ${A}"}, ""},
 		{[]string{"--auth-tokens-file", short}, short + ", line 1: a token of under 16 characters can be guessed"},
-		{[]string{"--insecure", "--addr", ":1"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server"},
+		{[]string{"--insecure", "--addr", ":1"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server\n--addr :1: browsers on other machines get no page, because there is no authentication: auth-tokens-file, oauth or page gives it to them"},
+		{[]string{"--insecure", "--addr", ":1", "--no-page"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server"},
 		{[]string{"--insecure", "--admin-addr", ":1"}, "--admin-addr :1 without authentication: everyone who reaches it can read /metrics, /connections and /status, and reload the configuration"},
 	} {
 		ssetest.Want(t, "warnings of "+strings.Join(tc.args, " "), strings.Join(mustLoad(t, nil, tc.args...).Warnings, "\n"), tc.want)

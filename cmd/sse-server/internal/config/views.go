@@ -311,6 +311,7 @@ func (c *Config) newView(name string) *View {
 	s := c.Server
 	s.Name, s.view, s.given = name, true, map[string]string{}
 	s.Sessions, s.Warm, s.MaxInFlight, s.Remember, s.ForwardHeader = newConfig().Sessions, new(0), 0, false, nil
+	s.Description = ""
 	s.Include, s.Exclude, s.Only, s.Prompts, s.Resources = nil, nil, "", nil, nil // by the names that servers give
 	newParser(&s, &s)
 	return &View{Server: &s}

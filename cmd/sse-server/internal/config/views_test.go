@@ -263,3 +263,19 @@ func TestTooManyServersForTheViewOfAll(t *testing.T) {
 		t.Errorf("a file that is made: got the warnings %q, want %q", made.Warnings, want)
 	}
 }
+
+// A server and a view say what they are for. What a file says of a single server is not said of its views.
+func TestDescription(t *testing.T) {
+	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", `
+description: All that we have.
+servers: {a: {description: Finds books.}, b: {}}
+views: {one: {servers: {a: {}}}, two: {description: For the shop., servers: {a: {}, b: {}}}}
+`))
+	got := map[string]string{}
+	for _, s := range c.Endpoints() {
+		got[s.Name] = c.Gateway(s, gateway.Options{}).Description
+	}
+	ssetest.Want(t, "descriptions", got, map[string]string{
+		"a": "Finds books.", "b": "All that we have.", "one": "", "two": "For the shop.",
+	})
+}

@@ -32,7 +32,7 @@ func Banner(w io.Writer, base, elsewhere string, c *config.Config) {
 		fmt.Fprint(w, "\nand, for other machines, at\n\n")
 		tellAddresses(w, elsewhere, c)
 	}
-	tellOfPage(w, base, c)
+	tellOfPage(w, base, elsewhere, c)
 	tellOfClients(w, base, c)
 }
 
@@ -111,13 +111,18 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 	fmt.Fprintln(w)
 }
 
-// tellOfPage tells people of the page of the server, or of the list of several, where pages are served.
-func tellOfPage(w io.Writer, base string, c *config.Config) {
-	switch {
-	case !c.ServesPage():
-	case len(c.Endpoints()) > 1:
-		fmt.Fprintf(w, "\nOpen %s/ in a browser to try them.\n", base)
-	default:
-		fmt.Fprintf(w, "\nOpen %s in a browser to try it.\n", base+c.PathOf(c.Each()[0]))
+// tellOfPage tells people of the page of the server, or of the list of several, where pages are served, and why other
+// machines get none.
+func tellOfPage(w io.Writer, base, elsewhere string, c *config.Config) {
+	if !c.ServesPage() {
+		return
+	}
+	at, what := base+c.PathOf(c.Each()[0]), "it"
+	if len(c.Endpoints()) > 1 {
+		at, what = base+"/", "them"
+	}
+	fmt.Fprintf(w, "\nOpen %s in a browser to try %s.\n", at, what)
+	if elsewhere != "" && c.KeepsPageHere() {
+		fmt.Fprint(w, "Browsers on other machines get no page without --auth-tokens-file, oauth or --page.\n")
 	}
 }

@@ -132,8 +132,14 @@ func TestBannerNamesTheServer(t *testing.T) {
 func TestBannerForOtherMachines(t *testing.T) {
 	var out bytes.Buffer
 	Banner(&out, "http://localhost:1", "http://192.0.2.7:1", mustLoad(t, nil, "--insecure", "--addr", "0.0.0.0:1"))
-	if !strings.Contains(out.String(), "\nand, for other machines, at\n\n    http://192.0.2.7:1/mcp\n") {
-		t.Errorf("got\n%s", &out)
+	ssetest.WantText(t, "the banner", out.String(), "\nand, for other machines, at\n\n    http://192.0.2.7:1/mcp\n",
+		"\nOpen http://localhost:1/mcp in a browser to try it.\nBrowsers on other machines get no page without --auth-tokens-file, oauth or --page.\n")
+	for _, args := range [][]string{{"--insecure", "--page"}, {"--insecure", "--no-page"}, {"--auth-tokens-file", clitest.WriteFile(t, "tokens", "alice:"+tokenOfAlice+"\n")}} {
+		out.Reset()
+		Banner(&out, "http://localhost:1", "http://192.0.2.7:1", mustLoad(t, nil, append(args, "--addr", "0.0.0.0:1")...))
+		if strings.Contains(out.String(), "get no page") {
+			t.Errorf("%q: got\n%s", args, &out)
+		}
 	}
 }
 

@@ -1,0 +1,93 @@
+// The page at the root: cards of all servers, and a tool of any of them.
+import assert from 'node:assert/strict';
+import { accessible, close, copied, gateway, locked, open, press, ready, sees, token } from './tab.mjs';
+
+const card = (page, name) => page.locator('.card', { has: page.getByRole('heading', { name, exact: true }) });
+
+export const steps = {
+  async 'the page at / has a card for each server, and opens nothing'() {
+    const first = await open(`${gateway}/bookshop/mcp`);
+    await ready(first); // so that its tools are known
+    await close(first);
+    const broken = await open(`${gateway}/broken/mcp`);
+    await broken.locator('.headline.failed').waitFor();
+    await close(broken);
+    const page = await open(`${gateway}/`);
+    const methods = new Set();
+    page.on('request', request => methods.add(request.method()));
+    await card(page, 'bookshop').getByText(/^8 tools/).waitFor();
+    await card(page, 'bookshop').getByText('Find books, look at their covers').waitFor();
+    const failing = card(page, 'broken');
+    await failing.getByText('the database is down').waitFor();
+    await failing.getByText('What to do:').waitFor();
+    assert.match(await card(page, 'mcp').innerText(), /View[^]*bookshop[^]*broken/, 'the view of all has its servers');
+    assert.equal(await page.locator('.card').count(), 8);
+    const boxes = await page.locator('.card').evaluateAll(all => all.map(one => one.getBoundingClientRect()).map(({ width, height }) => `${Math.round(width)}×${Math.round(height)}`));
+    assert.equal(new Set(boxes).size, 1, `the cards are even: ${boxes}`);
+    await accessible(page, 'the cards');
+    await page.waitForResponse(/page=state.json/); // the next one
+    assert.deepEqual([...methods], ['GET']);
+    await close(page);
+  },
+
+  async 'the page at / finds tools, and has what clients need'() {
+    const page = await open(`${gateway}/`);
+    await press(page, 'Copy what Claude Code needs for bookshop');
+    assert.equal(await copied(page), `claude mcp add --transport http bookshop ${gateway}/bookshop/mcp`);
+    await page.selectOption('#client', 'Cursor');
+    await press(page, 'Copy what Cursor needs for all servers');
+    assert.deepEqual(JSON.parse(await copied(page)).mcpServers, { mcp: { url: `${gateway}/mcp` } });
+    await page.reload();
+    await page.getByRole('button', { name: 'Copy what Cursor needs for demo' }).waitFor();
+    await page.selectOption('#client', 'Claude Code');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('/');
+    await page.keyboard.type('cover show');
+    const tool = page.locator('.tools li', { hasText: 'in bookshop' }).getByRole('link', { name: 'Show a cover' });
+    await tool.waitFor();
+    await accessible(page, 'the tools that fit');
+    await page.getByLabel('Find a tool of any server').fill('nothing like this');
+    await sees(page, 'No tool fits');
+    await page.getByLabel('Find a tool of any server').fill('cover');
+    await tool.click();
+    await ready(page);
+    assert.match(page.url(), /\/bookshop\/mcp#tool=cover/);
+    await page.getByRole('heading', { name: 'Show a cover' }).filter({ visible: true }).first().waitFor();
+    await close(page);
+  },
+
+  async 'the page at / is dark for those who want that, and fits a phone'() {
+    const page = await open(`${gateway}/`);
+    await card(page, 'hostile').waitFor();
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await background();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    assert.notEqual(await background(), light);
+    await accessible(page, 'the cards, dark');
+    await page.setViewportSize({ width: 390, height: 844 });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390, 'the cards are too wide');
+    await page.getByLabel('Find a tool of any server').fill('img');
+    await page.locator('.found h2').waitFor();
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390, 'what is found is too wide');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await close(page);
+  },
+
+  async 'the page at / asks for a token, and copies none'() {
+    const page = await open(`${locked}/`);
+    await page.locator('.card').getByText('wants a token').waitFor();
+    await accessible(page, 'the card of a server that wants a token');
+    await page.getByLabel('Token').fill('not-the-token');
+    await press(page, 'Show');
+    await sees(page, 'The gateway does not take this token');
+    await page.getByLabel('Token').fill(token);
+    await press(page, 'Show');
+    await page.locator('.card').getByText('wants a token').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: /^Copy what Claude Code needs for/ }).click();
+    const text = await copied(page);
+    assert.ok(text.includes('Bearer TOKEN') && !text.includes(token), text);
+    await page.locator('.card h2 a').click();
+    await ready(page); // the page of the server has the token
+    await close(page);
+  },
+};
