@@ -1,14 +1,24 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"path/filepath"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/gateway/internal/statuspage"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	process "github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 )
+
+// shownName is what people call the only server, as on its own page, if that can be a part of a path.
+func shownName(o *settings) string {
+	if strings.Contains(o.known(), "/") {
+		return ""
+	}
+	return o.known()
+}
 
 // statusPage returns the status page of the gateways that all returns.
 func statusPage(all func() []*Gateway) http.Handler {
@@ -34,8 +44,8 @@ func replicasOf(gateways []*Gateway) []httpcheck.Replica {
 func (g *Gateway) look() statuspage.Server {
 	now := g.now.Load()
 	s := statuspage.Server{
-		Name: g.name, Upstream: "in process", Health: now.supplier.Health(), Totals: g.metrics.Totals(),
-		Tools: now.supplier.Tools(), Hour: g.metrics.Hour(), Connections: g.Snapshot(),
+		Name: cmp.Or(g.name, shownName(&now.opts)), Upstream: "in process", Health: now.supplier.Health(), Totals: g.metrics.Totals(),
+		Tools: now.supplier.KnownTools(), Hour: g.metrics.Hour(), Connections: g.Snapshot(),
 		Members: g.members(),
 	}
 	switch up := now.up.(type) {

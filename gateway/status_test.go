@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
 
 var healthOf = regexp.MustCompile(`<span class="mark [a-z ]+">([a-z ]+)</span></td>\s*<th scope="row" data-label="Server"><a id="s-([a-z]+)"`)
@@ -76,6 +77,23 @@ func TestStatusPageShowsThatAKnownServerSleeps(t *testing.T) {
 		said("with one that calls", false)
 		time.Sleep(time.Hour)
 		said("after process-idle", true)
+	})
+}
+
+// The status page counts the tools that are remembered, before anybody has come, and calls the only server by its name.
+func TestStatusPageCountsToolsWithoutAClient(t *testing.T) {
+	tools := map[string]string{"tools/list": `{"tools":[{"name":"a"},{"name":"b"}]}`}
+	opts := remembering()
+	opts.Name, opts.Remember.Dir = "mine", t.TempDir()
+	inFakeTime(t, &server{capabilities: withLists, handle: lists(tools)}, opts, func(t *testing.T, g *gateway.Gateway) {
+		_, err := forprogram.Of(g).CheckStart(t.Context())
+		equal(t, "error of the check", err, nil)
+	})
+	u := &server{}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		asks(t, g.Admin(), "/status", 200, `<a id="s-mine" href="status/servers/mine">mine</a>`, `<td data-label="Tools" class="n">2</td>`)
+		asks(t, g.Admin(), "/status/servers/mine", 200, "<dd>2, 0 characters of descriptions</dd>")
+		equal(t, "starts", u.starts(), 0)
 	})
 }
 

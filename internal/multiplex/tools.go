@@ -77,6 +77,19 @@ func (t *Tools) NoteList(pages []json.RawMessage) *ToolList {
 	return list
 }
 
+// Count returns the size of a list of tools that was read before, and learns nothing from it.
+func (t *Tools) Count(tools []json.RawMessage) *ToolList {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	size := &ToolList{}
+	for _, tool := range tools {
+		if t.offers == nil || t.offers(tool) {
+			size.add(tool)
+		}
+	}
+	return size
+}
+
 // notePage notes the tools in the result of a tools/list. A first page replaces all
 // known ones. With the last page it returns the size of the list, before that nil.
 func (t *Tools) notePage(first bool, result json.RawMessage) *ToolList {

@@ -38,7 +38,7 @@ type Server struct {
 	Upstream, Place string
 	handshake.Health
 	metrics.Totals
-	Tools       *multiplex.ToolList // nil if no client has read it
+	Tools       *multiplex.ToolList // nil if nobody has read it
 	Hour        metrics.Hour
 	Connections []connstate.Snapshot
 	Members     []compose.Report // of a view; none if the server is none

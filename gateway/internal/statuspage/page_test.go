@@ -67,7 +67,7 @@ func TestFailingServersComeFirst(t *testing.T) {
 		Server{Name: "a-new"},
 		Server{Name: "b-healthy", Health: handshake.Health{Started: now.Add(-time.Hour), Failure: "old", Failed: now.Add(-time.Hour)}},
 		Server{Name: "c-unstable", Health: handshake.Health{Started: now, Failure: "the session was lost", Failed: now.Add(-time.Minute)}},
-		Server{Name: "d-failing", Health: handshake.Health{Started: now.Add(-time.Hour), Failing: true, Failure: strings.Repeat("long ", 100) + "exit status 3", Failed: now.Add(-2 * time.Second)}},
+		Server{Name: "d-failing", Health: handshake.Health{Started: now.Add(-time.Hour), Failing: true, Failure: "exit status 3" + strings.Repeat(" long", 100), Failed: now.Add(-2 * time.Second)}},
 		Server{Name: "e-starting", Totals: metrics.Totals{Sessions: 2, Idle: 1}},
 		Server{Name: "f-warm", Totals: metrics.Totals{Sessions: 1, Idle: 1}},
 		Server{Name: "g-known", Health: handshake.Health{Started: now.Add(-time.Hour), Known: true}},
@@ -83,7 +83,7 @@ func TestFailingServersComeFirst(t *testing.T) {
 	}
 	head := body[:strings.Index(body, "<dl")]
 	if !strings.Contains(head, "<h1 id=\"headline\">1 of 7 servers is failing</h1>") || !strings.Contains(head, "d-failing</a>") ||
-		!strings.Contains(head, "exit status 3</bdi> <small>2 s ago") || strings.Contains(head, "c-unstable") {
+		!strings.Contains(head, "<bdi>exit status 3 long") || !strings.Contains(head, "…</bdi> <small>2 s ago") || strings.Contains(head, "c-unstable") {
 		t.Errorf("the headline does not name the failing server, its cause and the time:\n%s", head)
 	}
 }

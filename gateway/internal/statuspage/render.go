@@ -12,7 +12,7 @@ import (
 )
 
 // functions are those of the templates.
-var functions = template.FuncMap{"clip": clip, "tail": tail, "took": took, "spark": newSpark, "mebibytes": mebibytes,
+var functions = template.FuncMap{"clip": clip, "took": took, "spark": newSpark, "mebibytes": mebibytes,
 	"kinds": func() any { return kinds }}
 
 // clip returns at most n characters of a text. It replaces characters that a page does not show, or that
@@ -27,14 +27,6 @@ func clip(s string, n int) string {
 		}
 		return r
 	}, s)
-}
-
-// tail is clip for errors, which have their cause at the end.
-func tail(s string, n int) string {
-	if over := utf8.RuneCountInString(s) - n; over > 0 {
-		s = "…" + string([]rune(s)[over:])
-	}
-	return clip(s, n+1)
 }
 
 // took returns a duration as people say it.
