@@ -70,6 +70,9 @@ servers:
 	})
 	use := exec.CommandContext(t.Context(), node(t), "browser.mjs", string(about))
 	use.Dir = clientsDir
+	if *images {
+		use.Env = append(os.Environ(), "FONTCONFIG_FILE="+fontsOfPictures(t, dir))
+	}
 	faults := &output{}
 	use.Stderr = faults
 	in, err := use.StdinPipe()
@@ -90,6 +93,31 @@ servers:
 	if err := use.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, faults)
 	}
+}
+
+// fontsOfPictures returns the configuration of fonts with which pictures are taken: what the page calls the fonts of
+// the system is a good one.
+func fontsOfPictures(t *testing.T, dir string) string {
+	t.Helper()
+	const config = `<?xml version="1.0"?>
+<fontconfig>
+<include>/etc/fonts/fonts.conf</include>
+%s</fontconfig>
+`
+	aliases := ""
+	for font, names := range map[string][]string{"Inter": {"system-ui", "sans-serif"}, "Noto Sans Mono": {"ui-monospace", "monospace"}} {
+		found, err := exec.Command("fc-list", font).Output()
+		if err != nil || len(found) == 0 {
+			t.Fatalf("pictures are taken with %s: apt-get install fontconfig fonts-inter fonts-noto-mono", font)
+		}
+		for _, name := range names {
+			aliases += fmt.Sprintf("<match target=\"pattern\"><test name=\"family\"><string>%s</string></test>"+
+				"<edit name=\"family\" mode=\"prepend\" binding=\"strong\"><string>%s</string></edit></match>\n", name, font)
+		}
+	}
+	file := filepath.Join(dir, "fonts.conf")
+	ssetest.Must(t, os.WriteFile(file, fmt.Appendf(nil, config, aliases), 0o600))
+	return file
 }
 
 // mountPages serves a tool at several places of a program of its own, and returns the URL of that.

@@ -364,8 +364,8 @@ func read(name string) []byte {
 var modules = []string{
 	"dom.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "login.js",
 	"jsonschema.js", "schema.js", "check.js", "secrets.js", "form.js",
-	"result.js", "connect.js", "limits.js", "head.js", "calls.js",
-	"tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js",
+	"list.js", "result.js", "connect.js", "limits.js", "head.js", "calls.js",
+	"tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js", "dock.js",
 	"main.js",
 }
 

@@ -20,16 +20,16 @@ export const steps = {
     await page.getByLabel('to', { exact: true }).fill('20.5');
     await page.getByLabel('more').fill('[1, 2]');
     await press(page, 'Call');
-    await answer(page).getByText('It is what the output schema says.').first().waitFor();
+    await answer(page).getByText('Matches the output schema').first().waitFor();
     await answer(page).getByText('"Sea of Poppies"').first().waitFor();
-    await press(page, 'Copy the call as JSON-RPC');
+    await press(page, 'Copy as JSON-RPC');
     const sent = { words: 'sea', limit: 10, genre: 'poetry', inStock: true, since: '2020-02-29', authors: ['Murdoch'], price: { to: 20.5 }, more: [1, 2] };
     assert.deepEqual(JSON.parse(await copied(page)).params, { name: 'find_books', arguments: sent });
-    await press(page, 'Copy the call as curl');
+    await press(page, 'Copy as curl');
     assert.match(await copied(page), new RegExp(`^curl ${gateway}/bookshop/mcp -H 'Content-Type: application/json' -d '\\{"jsonrpc"`));
 
     // The address shows the call to somebody else, and runs nothing.
-    await press(page, 'Copy its address, which shows this call');
+    await press(page, 'Copy link');
     const other = await open(await copied(page));
     await ready(other);
     await other.getByLabel('words').waitFor();
@@ -141,7 +141,7 @@ export const steps = {
     await page.getByLabel('begin').fill('09:30');
     await press(page, 'Call');
     await answer(page).getByText('ok after').first().waitFor();
-    await press(page, 'Copy the call as JSON-RPC');
+    await press(page, 'Copy as JSON-RPC');
     assert.deepEqual(JSON.parse(await copied(page)).params.arguments, { boards: [{ wood: 'elm', screws: 4 }, { wood: 'ash' }], begin: '09:30:00Z' });
     await press(page, 'Read it'); // the link in the result
     await sees(page, 'the book shop://boards');
@@ -172,13 +172,24 @@ export const steps = {
     await close(page);
   },
 
-  async 'an empty text is said to be one'() {
+  async 'an empty required text is a fault, unless somebody wants it empty'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
     await tool(page, 'Quote');
-    await sees(page, 'if it is empty, an empty text is sent');
+    const empty = page.getByLabel('send empty text');
+    await press(page, 'Call');
+    await sees(page, 'Not called: 1 fault in the arguments.');
+    await page.locator('.form .fault').getByText('It is required.').waitFor();
+    await page.getByRole('textbox', { name: /^text/ }).fill('typed');
+    await empty.waitFor({ state: 'hidden' }); // it is not empty
+    await page.getByRole('textbox', { name: /^text/ }).fill('');
+    await empty.check();
     await press(page, 'Call');
     await answer(page).getByText('(empty text)').waitFor();
+    await page.getByLabel('as JSON', { exact: true }).check();
+    assert.equal(await page.getByLabel('Arguments').inputValue(), '{\n  "text": ""\n}');
+    await page.getByLabel('as JSON', { exact: true }).uncheck();
+    assert.ok(await empty.isChecked());
     await close(page);
   },
 
@@ -186,8 +197,8 @@ export const steps = {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
     await tool(page, 'Quote');
-    await page.getByLabel('text').fill(JSON.stringify(Array.from({ length: 3000 }, (_, i) => `line ${i}`)));
-    await press(page, 'Copy its address, which shows this call');
+    await page.getByRole('textbox', { name: /^text/ }).fill(JSON.stringify(Array.from({ length: 3000 }, (_, i) => `line ${i}`)));
+    await press(page, 'Copy link');
     await sees(page, 'The arguments are too long for an address: it names the tool alone.');
     assert.equal(await copied(page), `${gateway}/bookshop/mcp#tool=quote`);
     await press(page, 'Call');
@@ -214,9 +225,10 @@ export const steps = {
     assert.ok(await page.locator('progress').evaluate(bar => bar.value > 0 && bar.max === 1000000));
     await press(page, 'Cancel');
     await answer(page).getByText('cancelled after').first().waitFor();
-    assert.equal(await answer(page).locator('.result').innerText(), 'you have cancelled it');
+    assert.equal(await answer(page).locator('.result').count(), 0, 'it is said once');
+    assert.equal(await answer(page).locator('.mark').getAttribute('class'), 'mark ', 'in grey');
     await press(page, 'Wire');
-    await sees(page, /notifications\/cancelled/);
+    await page.locator('.wire > li', { hasText: 'notifications/cancelled' }).getByText('tools/call restock', { exact: true }).waitFor();
     await close(page);
   },
 
@@ -284,7 +296,7 @@ export const steps = {
     await answer(page).getByText('the shelf is empty').first().waitFor();
     await tool(page, 'lie');
     await press(page, 'Call');
-    await answer(page).getByText('It is not what the output schema says:').first().waitFor();
+    await answer(page).getByText('Does not match the output schema:').first().waitFor();
     await close(page);
   },
 
@@ -355,14 +367,14 @@ export const steps = {
     await ready(page);
     const hints = name => page.locator('.list button', { has: page.locator('b', { hasText: new RegExp(`^${name}`) }) }).filter({ visible: true }).locator('.hint').allTextContents();
     await page.locator('.list button').first().waitFor();
-    assert.deepEqual(await hints('look'), ['reads only', 'idempotent'], 'what reads only destroys nothing');
-    assert.deepEqual(await hints('burn'), ['destructive', 'idempotent']);
+    assert.deepEqual(await hints('look'), [], 'what reads only destroys nothing');
+    assert.deepEqual(await hints('burn'), ['destructive'], 'the list has no other badge');
     assert.deepEqual(await hints('break'), []);
     await tool(page, 'look');
-    assert.deepEqual(await page.locator('.detail h3 .hint').allTextContents(), ['reads only', 'idempotent']);
-    assert.equal(await page.locator('.detail .losses').count(), 0, 'a tool that fits all');
+    assert.deepEqual(await page.locator('.detail:visible h2 .hint').allTextContents(), ['reads only', 'idempotent']);
+    assert.equal(await page.locator('.detail:visible .losses').count(), 0, 'a tool that fits all');
 
-    const all = page.locator('section:visible > div > .losses');
+    const all = page.locator('.side:visible > div > .losses');
     await all.locator('summary', { hasText: /^\d+ client limits? broken$/ }).click();
     await all.getByText('takes 40 tools over all servers, and drops the rest silently').waitFor();
     await all.getByText(/takes 8000 characters of descriptions over all servers, and drops the rest silently; these have 8\d\d\d/).waitFor();

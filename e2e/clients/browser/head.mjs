@@ -23,16 +23,22 @@ export const steps = {
   async 'the head says what the server is'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
+    await press(page, 'About');
     await sees(page, /Streamable HTTP, MCP 2025-11-25: 8 tools, 1 prompt, 1 resource, 1 template/);
     assert.match(await page.title(), /^Bookshop/);
     await sees(page, /Find books, look at their covers/);
+    await sees(page, /A server may have more tools for such a client than for one that declares nothing, which the banner counts/);
     await accessible(page, 'the page');
+    await page.keyboard.press('Escape');
+    await page.locator('.drawer').waitFor({ state: 'hidden' });
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'About', 'the focus goes back');
     await close(page);
   },
 
   async 'the lines for clients have the URL, and are copied'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
+    await press(page, 'Connect a client');
     await press(page, 'Copy what Claude Code needs');
     assert.equal(await copied(page), `claude mcp add --transport http bookshop ${gateway}/bookshop/mcp`);
     for (const client of await page.locator('#client option').allTextContents()) {
@@ -51,15 +57,20 @@ export const steps = {
     await page.getByRole('button', { name: 'Copy what Codex needs' }).getByText('Copied', { exact: true }).waitFor();
     assert.equal(await read.evaluate(clipboard => clipboard.readText()), await page.locator('.connect pre').innerText());
     await close(page);
+    const other = await open(`${gateway}/workshop/mcp`); // the client that somebody has chosen, at another server too
+    await press(other, 'Connect a client');
+    assert.equal(await other.locator('#client').inputValue(), 'Codex');
+    await other.selectOption('#client', 'Claude Code');
+    await close(other);
   },
 
   async 'a server that fails says why, and one that starts how long'() {
     const page = await open(`${gateway}/broken/mcp`);
     await page.locator('.headline.failed').waitFor();
     await sees(page, /the database is down/);
-    assert.equal(await page.locator('.headline pre').innerText(), 'connecting\nthe database is down');
+    assert.equal(await page.locator('.notice pre').innerText(), 'connecting\nthe database is down');
     await sees(page, /What to do: run the command alone/);
-    assert.equal(await page.locator('.headline').getByText('initialization failed').count(), 0, 'that it has failed stands before it');
+    assert.equal(await page.locator('#main').getByText('initialization failed').count(), 0, 'that it has failed stands before it');
     assert.equal(await page.getByText('--start-timeout').count(), 0, 'time does not help a server that has ended');
     await accessible(page, 'a failed server');
     await page.selectOption('#way', 'sse');
@@ -102,6 +113,7 @@ export const steps = {
         await press(page, 'Call');
         await answer(page).locator('.result').getByText(`Hello, ${way} at ${path}`, { exact: true }).first().waitFor();
       }
+      await press(page, 'Connect a client');
       assert.equal(await page.locator('.url code').innerText(), `${mounted}${path}`);
       assert.equal(await page.getByRole('link', { name: 'All servers' }).count(), 0, 'there is one server');
       await close(page);

@@ -77,7 +77,7 @@ export const steps = {
     await accessible(page, 'a recursive form');
     await press(page, 'Call');
     await answer(page).getByText('ok after').first().waitFor();
-    await press(page, 'Copy the call as JSON-RPC');
+    await press(page, 'Copy as JSON-RPC');
     assert.deepEqual(JSON.parse(await copied(page)).params.arguments, { name: 'root', kin: { left: { name: 'a', children: [{ name: 'b' }] } } });
     for (const name of ['wide', 'multiplied']) {
       await tool(page, name);
@@ -91,7 +91,7 @@ export const steps = {
     await tool(page, 'pattern');
     await press(page, 'Call');
     await answer(page).getByText('The arguments are not checked here').first().waitFor();
-    await answer(page).getByText('This page cannot find out whether it is what the output schema says.').first().waitFor();
+    await answer(page).getByText('This page cannot find out whether it matches the output schema.').first().waitFor();
     await tool(page, 'tree'); // the checks go on
     await page.getByLabel('name').first().fill('');
     await page.getByLabel('as JSON', { exact: true }).check();
@@ -112,13 +112,13 @@ export const steps = {
     assert.deepEqual(await page.locator('.form input:visible').evaluateAll(all => all.map(one => one.type)), ['password', 'password']);
     await press(page, 'Call');
     await answer(page).getByText('"hush-1"').first().waitFor();
-    for (const name of ['Copy the call as curl', 'Copy the call as JSON-RPC']) {
+    for (const name of ['Copy as curl', 'Copy as JSON-RPC']) {
       await press(page, name);
       const copy = await copied(page);
       assert.ok(copy.includes('{"user":"ann","key":"…","pins":["…"]}'), copy);
       await sees(page, 'It has … where something is secret: put that in.');
     }
-    await press(page, 'Copy its address, which shows this call');
+    await press(page, 'Copy link');
     for (const text of [await copied(page), page.url(), await page.evaluate(() => JSON.stringify(sessionStorage)), await page.locator('.past').innerText()]) {
       assert.ok(text.includes('ann') && !text.includes('hush'), text);
     }

@@ -1,7 +1,7 @@
 // The server asks and logs; its prompts and resources.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { answer, accessible, close, gateway, open, press, ready, sees, tool } from './tab.mjs';
+import { answer, accessible, close, copied, gateway, open, passed, press, ready, sees, tool } from './tab.mjs';
 
 export const steps = {
   async 'the server asks, and logs'() {
@@ -10,6 +10,7 @@ export const steps = {
     await tool(page, 'Order a book');
     await press(page, 'Call');
     await sees(page, 'Where shall it go?');
+    assert.match(await page.locator('.ask').innerText(), /For order, called at \d/);
     await page.locator('.headline.ready').waitFor(); // who asks is there
     await accessible(page, 'an elicitation');
     await page.getByLabel('Street').fill('x');
@@ -24,7 +25,7 @@ export const steps = {
     await answer(page).getByText('"decline"').first().waitFor();
     await press(page, 'Log');
     await sees(page, 'the answer: decline');
-    await page.getByLabel('From').selectOption('error');
+    await page.getByLabel('From', { exact: true }).selectOption('error');
     await sees(page, 'The server sends messages from error on.');
     await accessible(page, 'the log');
     await close(page);
@@ -49,19 +50,19 @@ export const steps = {
     await page.getByLabel('follow its changes').check();
     await sees(page, 'open from ten');
     await press(page, 'Log');
-    assert.equal(await page.getByLabel('From').inputValue(), '', 'nothing was asked for');
-    await page.getByLabel('From').selectOption('debug');
+    assert.equal(await page.getByLabel('From', { exact: true }).inputValue(), '', 'nothing was asked for');
+    await page.getByLabel('From', { exact: true }).selectOption('debug');
     await sees(page, 'The server sends messages from debug on.');
     await page.selectOption('#way', 'sse-own'); // another session is asked for the same
     await ready(page);
     await press(page, 'Wire');
-    await sees(page, /^resources\/subscribe \d+ shop:\/\/hours$/);
-    await sees(page, /^logging\/setLevel \d+$/);
+    await passed(page, 'resources/subscribe', 'shop://hours');
+    await passed(page, 'logging/setLevel', 'debug');
     await press(page, 'Resources (2)');
     assert.ok(await page.getByLabel('follow its changes').isChecked());
     await page.getByLabel('follow its changes').uncheck();
     await press(page, 'Wire');
-    await sees(page, /^resources\/unsubscribe \d+ shop:\/\/hours$/);
+    await passed(page, 'resources/unsubscribe', 'shop://hours');
     await press(page, 'Resources (2)');
     await tool(page, 'A book');
     await page.getByLabel('id').fill('pop');
@@ -71,6 +72,77 @@ export const steps = {
     await press(page, 'Read');
     await sees(page, 'the book shop://books/a%20b%2F1?part=2');
     await accessible(page, 'a resource');
+    await close(page);
+  },
+
+  async 'prompts, resources and templates have addresses, which run nothing'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await press(page, 'Prompts (1)');
+    await tool(page, 'Review a book');
+    await page.getByLabel('title').fill('Sea of Poppies');
+    await press(page, 'Copy link');
+    const links = [[await copied(page), 'prompts/get', other => other.getByLabel('title').inputValue(), 'Sea of Poppies']];
+    await press(page, 'Resources (2)');
+    await tool(page, 'Opening hours');
+    await sees(page, /open from/);
+    await press(page, 'Copy link');
+    links.push([await copied(page), 'resources/read', other => other.locator('.detail:visible p code').innerText(), 'shop://hours']);
+    await tool(page, 'A book');
+    await page.getByLabel('id').fill('7');
+    await page.waitForFunction(() => location.hash.includes('id=7'));
+    await press(page, 'Copy link');
+    assert.equal(await copied(page), page.url());
+    links.push([await copied(page), 'resources/read', other => other.getByLabel('id').inputValue(), '7']);
+    await close(page);
+    for (const [link, method, read, want] of links) {
+      const other = await open(link);
+      await ready(other);
+      await other.getByRole('button', { name: 'Copy link' }).filter({ visible: true }).waitFor();
+      assert.equal(await read(other), want, link);
+      assert.equal(await other.locator('.wire .method', { hasText: method }).count(), 0, 'nothing is run');
+      assert.equal(other.url(), link, 'the tool that the page has chosen is not in its address');
+      await close(other);
+    }
+  },
+
+  async 'a result is copied, and saved'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    await ready(page);
+    await tool(page, 'Show a cover');
+    await press(page, 'Call');
+    await press(page, 'Copy the result');
+    assert.deepEqual(JSON.parse(await copied(page)).content.map(block => block.type), ['text', 'image', 'audio', 'resource_link', 'resource']);
+    const download = page.waitForEvent('download');
+    await press(page, 'Download the result');
+    assert.equal((await download).suggestedFilename(), 'cover.json');
+    assert.equal(JSON.parse(readFileSync(await (await download).path(), 'utf8')).content.length, 5);
+    await tool(page, 'Quote');
+    await page.getByRole('textbox', { name: /^text/ }).fill('as it is');
+    await press(page, 'Call');
+    await answer(page).locator('.result').getByText('as it is').waitFor();
+    await press(page, 'Copy the result');
+    assert.equal(await copied(page), 'as it is', 'a text is copied as a text');
+    await close(page);
+  },
+
+  async 'a question names the call that asks, also beside others that run'() {
+    const page = await open(`${gateway}/bookshop/mcp`);
+    for (const way of ['streamable', 'sse-own']) {
+      await page.selectOption('#way', way);
+      await ready(page);
+      await tool(page, 'Restock');
+      await page.getByLabel('shelves').fill('1000000');
+      await press(page, 'Call');
+      await sees(page, /^shelf \d+$/);
+      await tool(page, 'Order a book');
+      await press(page, 'Call');
+      await page.locator('.ask p').first().waitFor();
+      assert.match(await page.locator('.ask p').first().innerText(), /^For restock, called at .*, or order, called at /, `${way}: the server does not say which`);
+      await press(page, 'Decline');
+      await page.locator('.past button', { hasText: 'running since' }).click();
+      await press(page, 'Cancel');
+    }
     await close(page);
   },
 
@@ -166,7 +238,7 @@ export const steps = {
     await shown(/info saw the blade is new/, /error saw the blade is dull/, /error glue[^]*"dry"/);
     await filter.fill('BLADE');
     await shown(/new/, /dull/);
-    await page.getByLabel('From').selectOption('error');
+    await page.getByLabel('From', { exact: true }).selectOption('error');
     await shown(/dull/);
     await filter.fill('glue'); // the name of the logger
     await shown(/"dry"/);

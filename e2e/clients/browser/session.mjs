@@ -2,19 +2,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { admin, answer, accessible, breaks, close, context, gateway, issued, locked, noClient, open, press, ready, restarted, sees, tell, token, tool } from './tab.mjs';
+import { admin, answer, accessible, breaks, close, context, gateway, issued, locked, noClient, open, passed, press, ready, restarted, sees, tell, token, tool, unfold } from './tab.mjs';
 
 export const steps = {
   async 'the wire shows each transport'() {
     const page = await open(`${gateway}/bookshop/mcp`);
     await ready(page);
     await press(page, 'Wire');
-    await sees(page, 'initialize 1');
+    await passed(page, 'initialize');
     await page.selectOption('#way', 'sse');
     await ready(page);
-    await sees(page, /Here the server cannot ask/);
-    for (const text of ['event: endpoint', 'event: connection', 'event: mcp-response', 'the gateway has initialized the server itself', /waited at the gate for \d+ ms/]) await sees(page, text);
-    await page.getByLabel('Filter').filter({ visible: true }).fill('mcp-response');
+    await sees(page, 'The gateway initializes; tools that ask will fail here.');
+    await unfold(page);
+    for (const text of ['event: endpoint', 'event: connection', 'event: mcp-response', 'the gateway has initialized the server itself', /waited at the gate for \d+ ms/]) await page.locator('.wire').getByText(text).first().waitFor();
+    await page.getByLabel('Filter').filter({ visible: true }).fill('3.1.0');
     assert.equal(await page.locator('.wire').getByText('event: endpoint').count(), 0);
     await page.locator('.wire summary').first().click();
     await page.locator('.wire .message').getByText('"bookshop"').first().waitFor();
@@ -51,8 +52,8 @@ export const steps = {
       await press(page, 'Call');
       await answer(page).locator('img').waitFor();
       await press(page, 'Wire');
-      await sees(page, /^tools\/call \d+ cover$/);
-      assert.equal(await page.locator('.wire .what').getByText(/^initialize \d+$/).count(), 1, 'it is the same session');
+      await passed(page, 'tools/call', 'cover');
+      assert.equal(await page.locator('.wire > li:has(.out) .method').getByText('initialize', { exact: true }).count(), 1, 'it is the same session');
       await press(page, 'Tools (8)');
     }
     // A list that has not come is asked for again.
@@ -67,7 +68,7 @@ export const steps = {
     await sees(page, 'Where shall it go?');
     await page.route(/mcp$/, route => route.request().method() === 'POST' ? route.abort() : route.continue());
     await press(page, 'Decline');
-    await page.locator('.headline.failed').getByText(/No answer from/).waitFor();
+    await page.locator('.notice').getByText(/No answer from/).waitFor();
     await page.unroute(/mcp$/);
     await ready(page);
     await tool(page, 'Show a cover');
@@ -75,7 +76,7 @@ export const steps = {
     await page.route(/mcp$/, route => route.request().method() === 'POST' ? route.abort() : route.continue());
     await page.selectOption('#way', 'sse-own');
     await page.selectOption('#way', 'streamable');
-    await page.locator('.headline.failed').getByText(`No answer from ${gateway}/bookshop/mcp: is sse-server running?`).waitFor();
+    await page.locator('.notice').getByText(`No answer from ${gateway}/bookshop/mcp: is sse-server running?`).waitFor();
     await sees(page, 'This page tries again by itself.');
     await page.unroute(/mcp$/);
     await ready(page);
@@ -94,7 +95,9 @@ export const steps = {
     await sees(page, 'You came from a link on another site.');
     await sees(page, 'bookshop');
     await accessible(page, 'the page before its session');
+    await press(page, 'Connect a client');
     await page.selectOption('#client', 'Cursor'); // what to paste needs no session
+    await press(page, 'Close');
     assert.ok(requests.every(method => method === 'GET'), requests.join());
     await press(page, 'Connect');
     await ready(page);
@@ -161,7 +164,9 @@ export const steps = {
     await page.keyboard.press('Enter');
     await ready(page);
     assert.ok(!(await page.content()).includes(token), 'the page shows the token');
+    await press(page, 'Connect a client');
     assert.ok((await page.locator('.connect pre').innerText()).includes('Authorization: Bearer TOKEN'));
+    await press(page, 'Close');
     await tool(page, 'echo');
     await page.getByRole('textbox', { name: /^message/ }).fill('hi');
     await page.keyboard.press('Enter');
@@ -206,32 +211,41 @@ export const steps = {
     await press(page, 'Call');
     await answer(page).getByText('all is there').first().waitFor();
     await press(page, 'Wire');
-    const entries = page.locator('.wire > li'), show = page.getByRole('combobox', { name: 'Show' }), isHeartbeat = kind => /heartbeat|comment/.test(kind);
-    const kinds = () => entries.locator('.in, .out').evaluateAll(all => all.map(one => `${one.firstChild.textContent}${one.lastChild.textContent}`));
-    const others = async () => (await kinds()).filter(kind => !isHeartbeat(kind)); // a heartbeat may come at any time
-    await entries.filter({ hasText: /heartbeat|comment/ }).first().waitFor();
+    const rows = page.locator('.wire > li'), show = page.getByRole('combobox', { name: 'Show' }), isHeartbeat = row => /heartbeat|comment|event id/.test(row);
+    // Each row as the page shows it: who began, the method, what it was about, the status.
+    const all = () => rows.evaluateAll(all => all.map(row => ['.in, .out', '.method', '.what', '.status'].map(part => row.querySelector(`summary ${part}`).firstChild?.textContent ?? '').join(' ').trim()));
+    const others = async () => (await all()).filter(row => !isHeartbeat(row)); // a heartbeat may come at any time
+    await show.selectOption('everything');
+    await rows.filter({ hasText: /heartbeat|comment/ }).first().waitFor();
     const everything = await others();
-    for (const kind of ['→ GET', '← event: endpoint', '→ POST', '← 202', '← event: message']) assert.ok(everything.includes(kind), everything.join());
-    const wanted = { messages: kind => !/GET|← \d/.test(kind), sent: kind => kind.startsWith('→'), received: kind => kind.startsWith('←') };
+    for (const row of ['→ GET  200', '← event: endpoint', '→ initialize  202', '→ notifications/initialized  202', '→ tools/call look 202']) assert.ok(everything.some(one => one.startsWith(row)), `${row} in ${everything.join()}`);
+    assert.ok(everything.every(row => !/ result|^. (\d|POST|event: message)/.test(row)), `an answer stands with its method: ${everything.join()}`);
+    const wanted = { messages: row => !/GET/.test(row), sent: row => row.startsWith('→'), received: row => row.startsWith('←') };
     for (const [name, passes] of Object.entries(wanted)) {
       await show.selectOption(name);
       assert.deepEqual(await others(), everything.filter(passes), name);
     }
     await show.selectOption('without heartbeats');
-    assert.deepEqual(await kinds(), everything);
+    assert.deepEqual(await all(), everything);
     await show.selectOption('sent');
-    await page.getByLabel('Filter').filter({ visible: true }).fill('"LOOK"'); // and both
-    assert.deepEqual(await kinds(), ['→ POST']);
-    const head = entries.locator('summary').first(), message = page.locator('.wire .message');
-    assert.equal(await message.count(), 0, 'a message is folded first');
+    await page.getByLabel('Filter').filter({ visible: true }).fill('"NAME":"LOOK","ARGUMENTS"'); // and both
+    assert.deepEqual(await all(), everything.filter(row => row.startsWith('→ tools/call look')));
+    const row = rows.first(), head = row.locator('summary').first(), message = row.locator('.message');
+    assert.match(await head.innerText(), /\d+ B\s+\d+ B\s+[\d.]+/, 'its bytes, both ways, and its time');
+    assert.equal(await message.count(), 0, 'an exchange is folded first');
     await head.click();
-    await message.locator('.tree').getByText('"look"').waitFor();
-    await message.locator('summary', { hasText: 'As text' }).click();
-    await message.locator('pre').getByText(/"method":"tools\/call"/).waitFor();
-    await message.locator('.tree summary', { hasText: 'name' }).last().click(); // the members of the message fold by themselves
-    await message.locator('.tree').getByText('"look"').waitFor({ state: 'hidden' });
+    assert.deepEqual((await message.locator('.kind').allTextContents()).sort(), ['202', 'POST', 'event: message'], 'both messages, and the status');
+    const asked = message.first();
+    await asked.locator('.tree').getByText('"look"').waitFor();
+    const answered = message.filter({ has: page.locator('.kind', { hasText: 'event: message' }) });
+    await answered.locator('summary', { hasText: 'As text' }).click();
+    await answered.locator('pre').getByText(/all is there/).waitFor();
+    await asked.locator('summary', { hasText: 'As text' }).click();
+    await asked.locator('pre').getByText(/"method":"tools\/call"/).waitFor();
+    await asked.locator('.tree summary', { hasText: 'name' }).last().click(); // the members of the message fold by themselves
+    await asked.locator('.tree').getByText('"look"').waitFor({ state: 'hidden' });
     await head.click();
-    await message.waitFor({ state: 'hidden' });
+    await asked.waitFor({ state: 'hidden' });
     await close(page);
   },
 
@@ -282,7 +296,8 @@ export const steps = {
       await page.getByRole('textbox', { name: /^text/ }).fill('again');
       await press(page, 'Call');
       await answer(page).locator('.result.failed').getByText(/the drawer is stuck/).first().waitFor();
-      const head = page.locator('.headline.failed');
+      await page.locator('.headline.failed').waitFor();
+      const head = page.locator('.notice');
       await head.locator('pre').getByText('the drawer is stuck').waitFor();
       await head.getByText('The next call starts the server again.').waitFor();
       await accessible(page, 'a server that was known');

@@ -45,6 +45,10 @@ export const ready = page => page.locator('.headline.ready, .headline.resting').
 export const press = (page, name) => page.getByRole('button', { name, exact: true }).filter({ visible: true }).first().click();
 export const tool = (page, name) => page.locator('.list button', { hasText: name }).filter({ visible: true }).first().click();
 export const answer = page => page.locator('.answer:visible');
+// passed waits for an exchange on the wire: a method, and what it is about.
+export const passed = (page, method, about = '') => page.locator('.wire > li').filter({ has: page.locator('.method', { hasText: new RegExp(`^${method}$`) }) }).filter({ hasText: about }).first().waitFor();
+// unfold opens all exchanges that the wire shows.
+export const unfold = page => page.evaluate(() => { for (const one of document.querySelectorAll('.wire > li > details')) one.open = true; });
 export const copied = page => page.evaluate(() => navigator.clipboard.readText());
 
 // accessible fails if axe-core finds a serious violation. It runs outside of the page's policy.

@@ -1,6 +1,6 @@
 // The calls of this tab: each goes on, and keeps its result, whatever the page shows.
 import { el, show, button, named, clip, took, count, say } from './dom.js';
-import { toolResult, failure } from './result.js';
+import { toolResult, failure, keepers } from './result.js';
 import { mark } from './head.js';
 
 /**
@@ -38,7 +38,7 @@ export class Call {
     const bar = el('progress', { 'aria-label': 'Progress of the call' }), message = el('span', {}), clock = el('span', { class: 'clock' });
     const tick = setInterval(() => { clock.textContent = took(performance.now() - began); }, 100);
     show(this.element, warning, el('div', { class: 'progress' }, bar, clock, button('Cancel', () => cancelling.abort()), message));
-    let shown;
+    let shown, kept;
     try {
       const result = await session.request('tools/call', { name: tool.name, arguments: args }, {
         signal: cancelling.signal,
@@ -50,13 +50,15 @@ export class Call {
       });
       about.outcome = result?.isError ? 'error' : 'ok';
       shown = toolResult(result, tool.outputSchema, read);
+      kept = result;
     } catch (error) {
       about.outcome = cancelling.signal.aborted ? 'cancelled' : 'failed';
-      shown = failure(error);
+      if (about.outcome === 'failed') shown = failure(error);
     }
     clearInterval(tick);
     about.ms = performance.now() - began;
-    show(this.element, el('p', {}, mark(about.outcome === 'ok' ? 'ready' : about.outcome === 'cancelled' ? '' : 'failed', about.outcome), ` after ${took(about.ms)}`), warning, shown);
+    show(this.element, el('div', { class: 'heading' }, el('p', {}, mark(about.outcome === 'ok' ? 'ready' : about.outcome === 'cancelled' ? '' : 'failed', about.outcome), ` after ${took(about.ms)}`),
+      kept !== undefined && keepers(about.tool, kept)), warning, shown);
     say(`${clip(about.tool, 100)}: ${outcomeOf(about)}`);
   }
 }

@@ -85,3 +85,12 @@ export function entries({ name, url, token, logsIn, pastes }) {
 export function asCurl(url, message, token) {
   return `curl ${shell(url)} -H 'Content-Type: application/json'${token ? ' -H "Authorization: Bearer $TOKEN"' : ''} -d ${shell(JSON.stringify(message))}`;
 }
+
+/** The longest part of an address that the page writes, in characters. */
+export const longest = 8000;
+
+/**
+ * linkTo returns the address of the page with what it shows.
+ * @param {string} shown
+ */
+export function linkTo(shown) { return `${location.origin}${location.pathname}${location.search}#${shown}`; }

@@ -120,6 +120,23 @@ export function button(label, onclick, props = {}) {
   return el('button', { type: 'button', onclick, ...props }, label);
 }
 
+/**
+ * recall returns what this browser keeps for the pages of all servers at this address; '' for nothing.
+ * @param {string} name
+ */
+export function recall(name) {
+  try { return localStorage.getItem(`page ${name}`) ?? ''; } catch { return ''; } // it may be forbidden
+}
+
+/**
+ * remember keeps a choice that people make, for recall.
+ * @param {string} name
+ * @param {string} value
+ */
+export function remember(name, value) {
+  try { localStorage.setItem(`page ${name}`, value); } catch { /* it is forbidden, or there is no room */ }
+}
+
 /** @param {string} text */
 export function say(text) {
   const news = document.getElementById('news');

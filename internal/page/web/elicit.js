@@ -1,5 +1,5 @@
 // The server asks: an elicitation is answered or declined on the page.
-import { el, show, button, link, clip, say } from './dom.js';
+import { el, show, button, link, named, clip, say } from './dom.js';
 import { prose } from './json.js';
 import { formOf } from './form.js';
 
@@ -10,9 +10,10 @@ const mostCards = 5;
  * @param {Element} place
  * @param {any} params
  * @param {AbortSignal} signal ends the question
+ * @param {import('./session.js').Asking[]} calls for which the server may ask
  * @returns {Promise<any>}
  */
-export function elicit(place, params, signal) {
+export function elicit(place, params, signal, calls) {
   if (place.childElementCount >= mostCards) return Promise.resolve({ action: 'cancel' });
   return new Promise(resolve => {
     const isURL = params.mode === 'url';
@@ -33,7 +34,7 @@ export function elicit(place, params, signal) {
     };
     const card = el('form', { class: 'ask', role: 'alertdialog', 'aria-labelledby': 'ask-title', tabindex: -1, novalidate: true,
       onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); accept(); } },
-    el('h2', { id: 'ask-title' }, 'The server asks'), prose(params.message),
+    el('h2', { id: 'ask-title' }, 'The server asks'), el('p', { class: 'soft' }, ...forWhat(calls)), prose(params.message),
     isURL && el('p', {}, 'It wants you to open ', link(params.url), '. Do so only if you know this address.'),
     form?.element, fault,
     el('div', { class: 'row' }, el('button', { type: 'submit', class: 'main' }, isURL ? 'Accept' : 'Answer'),
@@ -44,4 +45,14 @@ export function elicit(place, params, signal) {
     card.focus({ preventScroll: true });
     card.scrollIntoView({ block: 'start' }); // one that is taller than the screen shows who asks what
   });
+}
+
+/**
+ * forWhat says which tool and which call wants to know.
+ * @param {import('./session.js').Asking[]} calls
+ */
+function forWhat(calls) {
+  if (calls.length === 0) return ['No call of this page runs.'];
+  const each = calls.slice(0, 5).flatMap(({ name, at }, i) => [i > 0 && ', or ', el('b', {}, named(name, 100)), `, called at ${at.toLocaleTimeString()}`]);
+  return ['For ', ...each, calls.length > 5 && ', or another call that runs'];
 }

@@ -398,13 +398,12 @@ const formats = {
 function string(schema, place, value) {
   const text = typeof value === 'string' ? value : '';
   const name = schema.writeOnly === true ? 'password' : schema.format, format = Object.hasOwn(formats, name) ? formats[name] : undefined;
-  const read = (/** @type {string} */ got) => got === '' && !(place.required && schema.minLength === undefined && !format) ? undefined : got;
   if (format) {
     const input = el('input', { type: format.type, autocomplete: 'off', step: format.type === 'date' ? undefined : 1, value: (format.into ?? (one => one))(text), placeholder: example(schema) });
     const control = labelled(input, schema, place);
     return withControl(control, () => {
       try {
-        return read((format.out ?? (one => one))(input.value));
+        return (format.out ?? (one => one))(input.value) || undefined;
       } catch { // a year of five digits
         throw new Wrong('This is not a time that can be sent.', control);
       }
@@ -417,14 +416,24 @@ function string(schema, place, value) {
       event.preventDefault();
       input.form?.requestSubmit();
     },
+    oninput: () => { if (empty) empty.hidden = input.value !== ''; },
   });
+  // A required text that nobody has typed is a fault, unless somebody wants it to be empty.
+  const canBeEmpty = place.required && !(schema.minLength > 0);
+  const box = el('input', { type: 'checkbox', checked: value === '' });
+  const empty = canBeEmpty && el('label', { class: 'box empty', hidden: text !== '' }, box, ' send empty text');
   const bounds = [
-    place.required && schema.minLength === undefined && 'if it is empty, an empty text is sent',
     typeof schema.minLength === 'number' && schema.minLength > 0 && `at least ${schema.minLength} characters`,
     typeof schema.maxLength === 'number' && `at most ${schema.maxLength} characters`,
     typeof schema.pattern === 'string' && `of the form ${clip(schema.pattern, 100)}`,
   ].filter(Boolean).join(', ');
-  return withControl(labelled(input, schema, place, bounds), () => read(input.value));
+  const control = labelled(input, schema, place, bounds);
+  if (empty) control.fault.before(empty);
+  return withControl(control, () => {
+    if (input.value !== '' || empty && box.checked) return input.value;
+    if (place.isItem && canBeEmpty) throw new Wrong('It is required.', control);
+    return undefined;
+  });
 }
 
 /**

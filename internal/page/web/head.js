@@ -1,18 +1,16 @@
 // The head of the page: what the server is, how it is, and how clients get it.
-import { el, show, button, copier, named, clip, plain, took, count } from './dom.js';
+import { el, show, button, copier, named, clip, plain, took, count, recall, remember } from './dom.js';
 import { entries } from './connect.js';
 import { tree, prose } from './json.js';
 import { needsToken } from './session.js';
 
 /** @typedef {import('./session.js').Session} Session */
 
-const shortText = 400;
-
 /** What each condition of a server is called, how it looks, and what a screen reader says of the server. */
 export const conditions = {
   connecting: { mark: 'connecting', kind: 'initializing', said: 'is being asked' },
   starting: { mark: 'starting', kind: 'initializing', said: 'is starting' },
-  resting: { mark: 'known from before', kind: '', said: 'is known from before' },
+  resting: { mark: 'Cached: starts with the first call', kind: '', said: 'is cached, and starts with the first call' },
   ready: { mark: 'ready', kind: 'ready', said: 'is ready' },
   locked: { mark: 'waits for a token', kind: 'initializing', said: 'waits for a token' },
   failed: { mark: 'failed', kind: 'failed', said: 'has failed' },
@@ -27,24 +25,61 @@ export const conditions = {
 export function conditionOf(session) { return needsToken(session.error) ? 'locked' : /** @type {keyof typeof conditions} */ (session.state); }
 
 /**
- * headline says how the session is, in words.
+ * headline says in the bar what the server is, and how it is.
  * @param {Session | undefined} session
- * @param {{ tools: any[] | undefined, prompts: any[] | undefined, resources: any[] | undefined, templates: any[] | undefined }} lists
- * @param {() => void} again
- * @param {{ name: string, isLinked: boolean }} before what is known without a session: the name that the gateway has for it, and whether another site has led here
+ * @param {string} name that the gateway has for the server
  * @returns {HTMLElement}
  */
-export function headline(session, lists, again, { name, isLinked }) {
+export function headline(session, name) {
   const state = session ? conditionOf(session) : 'closed', info = session?.server?.serverInfo ?? {};
-  return el('section', { class: `headline ${state === 'starting' || state === 'connecting' ? 'initializing' : state}`, 'aria-labelledby': 'headline' },
-    el('h1', { id: 'headline' }, named(info.title || info.name || name || 'MCP server', 100), ' ',
-      info.version && el('small', {}, named(versionOf(info.version), 60))),
-    ...session ? condition(session, state, again) : [el('p', {}, mark('', 'not connected'))],
-    !session && isLinked && el('div', {}, el('p', {}, 'You came from a link on another site. Connecting starts a session of the server.'),
-      el('div', { class: 'row' }, button('Connect', again, { class: 'main' }))),
-    session?.server && el('p', { class: 'soft' }, session.transport.title, ', MCP ', named(session.server.protocolVersion, 20), ': ',
+  return el('div', { class: `headline ${state === 'starting' || state === 'connecting' ? 'initializing' : state}` },
+    el('h1', {}, named(info.title || info.name || name || 'MCP server', 100)),
+    info.version && el('small', { class: 'version' }, named(versionOf(info.version), 60)),
+    mark(session ? conditions[state].kind : '', conditions[state].mark),
+    session && state === 'starting' && el('small', {}, 'for ', el('span', { id: 'seconds' })),
+    session && state === 'ready' && el('small', {}, `after ${took(session.readyAfter)}`));
+}
+
+/**
+ * trouble says what is wrong with the session, and what people may do.
+ * @param {Session | undefined} session
+ * @param {() => void} again
+ * @param {boolean} isLinked whether another site has led here
+ * @returns {HTMLElement | undefined} undefined if nothing is wrong
+ */
+export function trouble(session, again, isLinked) {
+  if (!session) {
+    return isLinked ? el('section', { class: 'notice', 'aria-label': 'Not connected' }, el('p', {}, 'You came from a link on another site. Connecting starts a session of the server.'),
+      button('Connect', again, { class: 'main' })) : undefined;
+  }
+  const state = conditionOf(session), error = /** @type {any} */ (session.error), [what, words] = parts(error?.message ?? '');
+  if (state === 'starting') return error ? el('section', { class: 'notice', 'aria-label': 'The server starts' }, el('p', {}, named(what, 2000)), words) : undefined;
+  if (state !== 'failed' && state !== 'closed') return undefined;
+  const why = error?.data ?? error?.error?.data;
+  return el('section', { class: 'notice bad-notice', 'aria-label': `The server ${conditions[state].said}` }, el('p', {}, el('b', {}, `The server ${conditions[state].said}. `), named(what, 4000)), words,
+    remedy(why, words !== undefined),
+    el('div', { class: 'row middle' }, button('Connect again', again), session.takesCalls && el('span', { class: 'soft' }, 'The next call starts the server again.'),
+      session.isLost && el('span', { class: 'soft' }, 'This page tries again by itself.')),
+    why && el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2)));
+}
+
+/**
+ * aboutView says what there is to know of the server.
+ * @param {Session | undefined} session
+ * @param {{ tools: any[] | undefined, prompts: any[] | undefined, resources: any[] | undefined, templates: any[] | undefined }} lists
+ * @returns {HTMLElement}
+ */
+export function aboutView(session, lists) {
+  const server = session?.server;
+  if (!session || !server) return el('div', {}, el('p', { class: 'soft' }, 'Not known without a session.'));
+  const info = server.serverInfo ?? {}, title = info.title || info.name;
+  return el('div', {},
+    el('p', {}, named(title, 200), ' ', named(info.version, 100), title !== info.name && [' ', el('code', {}, clip(info.name, 200))]),
+    el('p', {}, session.transport.title, ', MCP ', named(server.protocolVersion, 20), ': ',
       [counted(lists.tools, 'tool'), counted(lists.prompts, 'prompt'), counted(lists.resources, 'resource'), counted(lists.templates, 'template')].filter(Boolean).join(', ')),
-    session?.server?.instructions && el('details', { class: 'instructions', open: plain(session.server.instructions).length <= shortText }, el('summary', {}, 'Instructions'), prose(session.server.instructions)));
+    el('p', { class: 'soft' }, session.initializes ? 'This page tells the server that it can be asked. A server may have more tools for such a client than for one that declares nothing, which the banner counts.'
+      : 'The gateway initializes and declares nothing, as for the count in the banner. A server may have more tools for a client that can be asked.'),
+    server.instructions && [el('h3', {}, 'Instructions'), prose(server.instructions, 4000)]);
 }
 
 /**
@@ -58,30 +93,6 @@ export function versionOf(version) { return plain(version).replace(/^v\d+\.\d+\.
  * @param {string} one
  */
 function counted(list, one) { return list && count(list.length, one); }
-
-/**
- * @param {Session} session
- * @param {keyof typeof conditions} state
- * @param {() => void} again
- * @returns {(Node | undefined)[]}
- */
-function condition(session, state, again) {
-  const error = /** @type {any} */ (session.error), [what, words] = parts(error?.message ?? '');
-  const shown = mark(conditions[state].kind, conditions[state].mark);
-  switch (state) {
-    case 'connecting': case 'locked': return [el('p', {}, shown)];
-    case 'starting': return [el('p', {}, shown, ' for ', el('span', { id: 'seconds' }), error ? el('span', {}, ': ', named(what, 2000)) : ''), words];
-    case 'resting': return [el('p', {}, shown, ': the server starts with the first call.')];
-    case 'ready': return [el('p', {}, shown, ` after ${took(session.readyAfter)}`)];
-  }
-  const why = error?.data ?? error?.error?.data;
-  return [el('p', {}, shown, ' ', named(what, 4000)), words,
-    remedy(why, words !== undefined),
-    session.takesCalls ? el('p', { class: 'soft' }, 'The next call starts the server again.') : undefined,
-    session.isLost ? el('p', { class: 'soft' }, 'This page tries again by itself.') : undefined,
-    el('div', { class: 'row' }, button('Connect again', again)),
-    why && el('details', {}, el('summary', {}, 'What the gateway says'), tree(why, 2))];
-}
 
 /**
  * parts returns what a message says, and what the server wrote to stderr, in its lines.
@@ -123,13 +134,12 @@ export function mark(kind, text) { return el('span', { class: `mark ${kind}` }, 
 /**
  * connectView has what to paste into each client.
  * @param {import('./connect.js').Target} target
- * @param {string} [chosen] the client that is shown
  * @returns {HTMLElement}
  */
-export function connectView(target, chosen) {
-  const all = entries(target);
+export function connectView(target) {
+  const all = entries(target), chosen = recall('client');
   const shown = el('div', { class: 'connect' });
-  const choose = el('select', { id: 'client', onchange: () => fill() },
+  const choose = el('select', { id: 'client', onchange: () => { remember('client', choose.value); fill(); } },
     ...all.map(one => el('option', { value: one.client, selected: one.client === chosen }, one.client)));
   const fill = () => {
     const one = /** @type {import('./connect.js').Entry} */ (all.find(entry => entry.client === choose.value));
@@ -142,8 +152,7 @@ export function connectView(target, chosen) {
       target.token && el('p', { class: 'soft' }, one.aboutToken ?? 'It logs in by itself.'));
   };
   fill();
-  return el('section', { 'aria-labelledby': 'connect-title', class: 'card' },
-    el('h2', { id: 'connect-title' }, 'Connect a client'),
-    el('div', { class: 'row' }, el('label', {}, 'Client', choose),
-      el('p', { class: 'url' }, 'URL ', el('code', {}, clip(target.url, 500)), ' ', copier('Copy the URL', () => target.url))), shown);
+  return el('div', {},
+    el('p', { class: 'url' }, el('code', {}, clip(target.url, 500)), ' ', copier('Copy the URL', () => target.url)),
+    el('label', { class: 'field' }, 'Client', choose), shown);
 }

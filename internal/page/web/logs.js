@@ -15,13 +15,14 @@ export class LogsView {
     this.app = app;
     /** @type {Line[]} */
     this.lines = [];
-    this.filter = el('input', { type: 'search', oninput: () => this.fill() });
-    this.lowest = el('select', { onchange: () => this.setLevel() }, el('option', { value: '' }, 'what the server sends'),
-      ...levels.map(level => el('option', { value: level }, level)));
+    this.filter = el('input', { type: 'search', 'aria-label': 'Filter', placeholder: 'Filter', oninput: () => this.fill() });
+    this.lowest = el('select', { 'aria-label': 'From', onchange: () => this.setLevel() }, el('option', { value: '' }, 'what the server sends'),
+      ...levels.map(level => el('option', { value: level }, `from ${level} on`)));
     this.told = el('p', { class: 'soft', 'aria-live': 'polite' });
-    this.list = el('ol', { class: 'log' });
-    this.element = el('section', { 'aria-labelledby': 'log-title' }, el('h2', { id: 'log-title' }, 'Log messages of the server'),
-      el('div', { class: 'row' }, el('label', {}, 'From', this.lowest), el('label', {}, 'Filter', this.filter)), this.told, this.list);
+    this.list = el('ol', { class: 'log', tabindex: 0, 'aria-label': 'Log messages of the server' });
+    this.unseen = 0;
+    this.element = el('div', { class: 'logged', hidden: true }, this.told, this.list);
+    this.controls = el('div', { class: 'controls' }, this.filter, this.lowest);
     this.fill();
   }
 
@@ -48,6 +49,8 @@ export class LogsView {
   add(params) {
     const line = { level: levels.indexOf(params.level), at: new Date(), logger: clip(params.logger, 100), data: params.data };
     this.lines.push(line);
+    this.unseen = this.app.dock?.isSeen('log') ? 0 : this.unseen + 1;
+    this.app.dock?.tell('log', this.unseen);
     if (this.lines.length > mostLines + 100) {
       this.lines = this.lines.slice(-mostLines);
       this.fill();

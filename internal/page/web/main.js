@@ -1,15 +1,17 @@
 // The page: one session at a time, and what is shown of it.
-import { el, show, button, clip, plain, took, say } from './dom.js';
+import { el, show, button, clip, plain, took, say, recall, remember } from './dom.js';
 import { Wire, wireView } from './wire.js';
 import { StreamableHTTP, HTTPSSE, Unreachable, visible } from './transport.js';
 import { Session, newest, needsToken, paced } from './session.js';
-import { headline, connectView, conditionOf, conditions } from './head.js';
+import { headline, trouble, aboutView, connectView, conditionOf, conditions } from './head.js';
+import { longest } from './connect.js';
 import { ToolsView } from './tools.js';
 import { PromptsView } from './prompts.js';
 import { ResourcesView } from './resources.js';
 import { LogsView } from './logs.js';
 import { prepareChecks } from './check.js';
 import { elicit } from './elicit.js';
+import { Dock } from './dock.js';
 import { beginLogin, finishLogin } from './login.js';
 
 /**
@@ -28,8 +30,8 @@ import { beginLogin, finishLogin } from './login.js';
 /** The ways in which the page can connect. */
 const ways = {
   streamable: { title: 'Streamable HTTP', needs: 'streamable' },
-  sse: { title: 'HTTP+SSE, the gateway initializes', needs: 'sse' },
-  'sse-own': { title: 'HTTP+SSE, with an own initialize', needs: 'sse' },
+  sse: { title: 'HTTP+SSE, gateway initializes', needs: 'sse' },
+  'sse-own': { title: 'HTTP+SSE, own initialize', needs: 'sse' },
 };
 
 /** The lists of a server: the capability, the request, the member, and the notification of a change. */
@@ -68,10 +70,12 @@ export class App {
     this.isLinked = isLinked();
     this.asks = el('div', { id: 'asks' });
     this.forget = button('Forget the token', () => this.forgetToken(), { class: 'small' });
-    this.aboutWay = el('p', { class: 'soft wide' });
+    this.aboutWay = el('div', { role: 'status' });
     this.slow = el('div', { role: 'status' });
-    this.head = el('div');
+    this.head = el('div', { class: 'head' });
+    this.trouble = el('div');
     this.connect = el('div');
+    this.told = el('div'); // what there is to know of the server
     this.tools = new ToolsView(this);
     this.prompts = new PromptsView(this);
     this.resources = new ResourcesView(this);
@@ -79,7 +83,7 @@ export class App {
     this.build();
     window.addEventListener('pagehide', () => this.session?.close());
     window.addEventListener('pageshow', event => { if (event.persisted && this.session) this.open(); });
-    window.addEventListener('hashchange', () => this.tools.fromAddress());
+    window.addEventListener('hashchange', () => this.fromAddress());
     this.begin();
   }
 
@@ -105,31 +109,108 @@ export class App {
   /** build makes the page. */
   build() {
     const served = Object.entries(ways).filter(([name, way]) => this.about.transports.includes(way.needs) && (name !== 'sse' || this.about.autoInitialize));
-    this.way = el('select', { id: 'way', onchange: () => this.open() }, ...served.map(([name, way]) => el('option', { value: name }, way.title)));
-    show(document.getElementById('top') ?? document.body,
-      el('p', {}, 'MCP gateway', listURL() && el('a', { href: listURL() }, 'All servers')), this.forget, el('label', { class: 'way' }, 'Transport ', this.way), this.aboutWay);
-    this.forget.hidden = true;
+    this.way = el('select', { id: 'way', 'aria-label': 'Transport', title: 'Transport', onchange: () => this.open() }, ...served.map(([name, way]) => el('option', { value: name }, way.title)));
+    const wire = wireView(this.wire);
+    this.dock = new Dock([
+      { name: 'wire', title: 'Wire', ...wire, onshow: () => this.wire.onchange() },
+      { name: 'log', title: 'Log', element: this.logs.element, controls: this.logs.controls, onshow: () => {} },
+    ]);
     const panels = [
-      { name: 'tools', title: 'Tools', element: this.tools.element }, { name: 'prompts', title: 'Prompts', element: this.prompts.element },
-      { name: 'resources', title: 'Resources', element: this.resources.element }, { name: 'log', title: 'Log', element: this.logs.element },
-      { name: 'wire', title: 'Wire', element: wireView(this.wire) },
+      { name: 'tools', title: 'Tools', view: this.tools }, { name: 'prompts', title: 'Prompts', view: this.prompts },
+      { name: 'resources', title: 'Resources', view: this.resources },
     ];
-    /** @type {(name: string) => void} */
-    this.showPart = name => {
-      for (const panel of panels) {
-        panel.element.hidden = panel.name !== name;
-        tabs.get(panel.name)?.setAttribute('aria-pressed', String(panel.name === name));
-      }
-      this.wire.onchange();
-    };
     const tabs = new Map(panels.map(({ name, title }) => [name, button(title, () => this.showPart?.(name))]));
     this.tabs = tabs;
-    show(document.getElementById('main') ?? document.body, this.asks, this.slow, el('div', { class: 'pair' }, this.head, this.connect),
-      el('nav', { class: 'tabs', 'aria-label': 'Sections' }, ...tabs.values()), ...panels.map(panel => panel.element));
+    /** @type {(name: string) => void} */
+    this.showPart = name => {
+      this.part = name;
+      for (const panel of panels) {
+        panel.view.element.hidden = panel.name !== name;
+        tabs.get(panel.name)?.setAttribute('aria-pressed', String(panel.name === name));
+      }
+    };
     this.showPart('tools');
+    const drawer = this.drawer();
+    show(document.getElementById('top') ?? document.body,
+      listURL() && el('a', { href: listURL(), class: 'all' }, 'All servers'), this.head,
+      el('nav', { class: 'tabs', 'aria-label': 'Sections' }, ...tabs.values()),
+      el('div', { class: 'tools' }, this.forget, this.way, ...drawer.buttons, themeSwitch()));
+    this.forget.hidden = true;
+    show(document.getElementById('main') ?? document.body, el('div', { class: 'strip' }, this.asks, this.slow, this.aboutWay, this.trouble),
+      ...panels.map(panel => panel.view.element), this.dock.element, drawer.element);
+    document.addEventListener('keydown', event => this.key(event, panels));
     this.showConnect();
   }
 
+  /** drawer makes what the bar opens beside the panes: what to paste, and what there is to know of the server. */
+  drawer() {
+    const title = el('h2', { id: 'drawer-title' }), place = el('div', { class: 'inside' });
+    const element = el('aside', { class: 'drawer', hidden: true, tabindex: -1, 'aria-labelledby': 'drawer-title', onkeydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === 'Escape') close(); } },
+      el('div', { class: 'row middle' }, title, button('Close', () => close(), { class: 'small end' })), place);
+    /** @type {HTMLElement | undefined} */
+    let opener;
+    const close = () => {
+      element.hidden = true;
+      opener?.setAttribute('aria-expanded', 'false');
+      opener?.focus({ preventScroll: true });
+      opener = undefined;
+    };
+    const parts = [{ label: 'About', title: 'About the server', inside: this.told }, { label: 'Connect', title: 'Connect a client', inside: this.connect }];
+    const buttons = parts.map(part => {
+      const made = button(part.label, () => {
+        const isOpen = opener === made;
+        opener?.setAttribute('aria-expanded', 'false');
+        if (isOpen) return close();
+        opener = made;
+        made.setAttribute('aria-expanded', 'true');
+        title.textContent = part.title;
+        show(place, part.inside);
+        element.hidden = false;
+        element.focus({ preventScroll: true });
+      }, { 'aria-expanded': 'false', 'aria-label': part.label === 'Connect' ? part.title : undefined, class: part.label === 'Connect' ? 'accent' : undefined });
+      return made;
+    });
+    return { element, buttons };
+  }
+
+  /**
+   * key takes the keys that work wherever nobody types: / finds.
+   * @param {KeyboardEvent} event
+   * @param {{ name: string, view: { search: HTMLInputElement } }[]} panels
+   */
+  key(event, panels) {
+    const at = /** @type {HTMLElement} */ (event.target);
+    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || document.querySelector('dialog[open]')) return;
+    const { search } = panels.find(panel => panel.name === this.part)?.view ?? {};
+    if (!search) return;
+    event.preventDefault();
+    search.focus();
+    search.select();
+  }
+
+  /**
+   * toAddress writes into the page's address what is shown, in place of what was to be written before.
+   * @param {(() => string) | undefined} shown
+   */
+  toAddress(shown) {
+    clearTimeout(this.addressing);
+    if (!shown) return;
+    this.addressing = setTimeout(() => {
+      const address = shown();
+      if (address.length <= longest) history.replaceState(null, '', `#${address}`);
+    }, 100);
+  }
+
+  /** fromAddress shows what the page's address names, and runs nothing. */
+  fromAddress() {
+    const address = new URLSearchParams(location.hash.slice(1));
+    for (const [name, view] of /** @type {const} */ ([['tool', this.tools], ['prompt', this.prompts], ['resource', this.resources], ['template', this.resources]])) {
+      if (!address.has(name)) continue;
+      if (view !== this.tools || this.part !== 'tools') this.showPart?.(view === this.tools ? 'tools' : view === this.prompts ? 'prompts' : 'resources');
+      view.fromAddress(address);
+      return;
+    }
+  }
 
   /** name returns what the server is called in the configurations of clients: what it calls itself if the gateway has no name for it. */
   name() {
@@ -175,9 +256,9 @@ export class App {
     show(this.slow);
     const way = this.way?.value ?? 'streamable';
     this.forget.hidden = this.token() === '';
-    show(this.aboutWay, way === 'sse' && 'Here the server cannot ask: the gateway initializes, and declares nothing. A tool that asks fails.');
+    show(this.aboutWay, way === 'sse' && el('p', { class: 'notice' }, 'The gateway initializes; tools that ask will fail here.'));
     const options = { url: this.url, token: () => this.token(), wire: this.wire, version: newest,
-      onwait: (/** @type {boolean} */ waits) => show(this.slow, waits && el('p', { class: 'warn' }, 'A request waits for its response: the browser may have no connection left for this gateway: close other tabs of it.')) };
+      onwait: (/** @type {boolean} */ waits) => show(this.slow, waits && el('p', { class: 'notice warn' }, 'A request waits for its response: the browser may have no connection left for this gateway: close other tabs of it.')) };
     const transport = way === 'streamable' ? new StreamableHTTP(options) : new HTTPSSE(options);
     const session = new Session(transport, this.wire, way !== 'sse');
     this.session = session;
@@ -185,7 +266,7 @@ export class App {
     session.onstate = () => { if (session === this.session) this.changed(session); };
     session.onnew = () => { this.known = undefined; };
     session.onnotification = (method, params) => { if (session === this.session) this.notified(session, method, params); };
-    session.onrequest = (method, params, signal) => method === 'elicitation/create' ? elicit(this.asks, params, signal) : undefined;
+    session.onrequest = (method, params, signal, calls) => method === 'elicitation/create' ? elicit(this.asks, params, signal, calls) : undefined;
     this.changed(session);
     this.update();
     await session.start();
@@ -223,16 +304,17 @@ export class App {
   }
 
   showHead() {
-    show(this.head, headline(this.session, /** @type {any} */ (this.lists), () => this.open(), { name: this.about.name, isLinked: this.isLinked }));
+    show(this.head, headline(this.session, this.about.name));
+    show(this.trouble, trouble(this.session, () => this.open(), this.isLinked));
+    show(this.told, aboutView(this.session, /** @type {any} */ (this.lists)));
     const title = this.session?.server?.serverInfo?.title || this.session?.server?.serverInfo?.name || this.about.name;
     document.title = title ? `${clip(title, 60)} – MCP server` : 'MCP server';
   }
 
   showConnect() {
-    const chosen = /** @type {HTMLSelectElement | null} */ (document.getElementById('client'))?.value;
     show(this.connect, connectView({
       name: this.name(), url: this.url, token: this.needsToken(), logsIn: this.isOAuth || this.about.login !== undefined, pastes: this.about.pastes,
-    }, chosen));
+    }));
   }
 
   /**
@@ -328,6 +410,27 @@ function isLinked() {
 function listURL() {
   const prefix = document.getElementById('about')?.dataset.listed, path = location.pathname.replace(/\/(mcp|sse)\/?$/, '');
   return prefix && path.endsWith(prefix) ? `${location.origin}${path.slice(0, -prefix.length)}/` : undefined;
+}
+
+/** themeSwitch is a button between light and dark; before somebody presses it, the page is as the browser wants it. */
+function themeSwitch() {
+  const root = document.documentElement, system = matchMedia('(prefers-color-scheme: dark)');
+  const isDark = () => (root.dataset.theme ?? (system.matches ? 'dark' : 'light')) === 'dark';
+  const made = button('', () => {
+    root.dataset.theme = isDark() ? 'light' : 'dark';
+    remember('theme', root.dataset.theme);
+    tell();
+  }, { class: 'icon', 'aria-label': 'Dark' });
+  const tell = () => {
+    made.textContent = isDark() ? '☀' : '☾';
+    made.setAttribute('aria-pressed', String(isDark()));
+    made.title = isDark() ? 'Light' : 'Dark';
+  };
+  const chosen = recall('theme');
+  if (chosen === 'light' || chosen === 'dark') root.dataset.theme = chosen;
+  system.addEventListener('change', tell);
+  tell();
+  return made;
 }
 
 if (typeof document !== 'undefined') new App();

@@ -1,7 +1,9 @@
 // The resources and their templates: read them, and follow their changes.
-import { el, show, rowsOf, named, clip, plain, say } from './dom.js';
+import { el, show, rowsOf, copier, named, clip, plain, say } from './dom.js';
+import { finder, fillList } from './list.js';
+import { linkTo } from './connect.js';
 import { prose } from './json.js';
-import { contents, failure } from './result.js';
+import { contents, failure, keepers } from './result.js';
 import { argument, valuesOf } from './prompts.js';
 import { paced } from './session.js';
 
@@ -47,19 +49,19 @@ export class ResourcesView {
     this.followed = new Set();
     this.uri = this.shown = '';
     this.readAgain = paced(() => this.read());
-    this.search = el('input', { type: 'search', placeholder: 'name, URI', oninput: () => this.update() });
-    this.list = el('ul', { class: 'list' });
+    const { search, list } = finder('resources', () => this.update());
+    this.search = search;
+    this.list = list;
     this.detail = el('div', { class: 'detail', tabindex: -1 });
     this.answer = el('div', { class: 'answer' });
-    this.element = el('section', { 'aria-labelledby': 'resources-title' }, el('h2', { id: 'resources-title' }, 'Resources'),
-      el('div', { class: 'two' }, el('div', {}, el('label', {}, 'Find', this.search), this.list), this.detail));
+    this.element = el('section', { class: 'panes', 'aria-label': 'Resources' }, el('div', { class: 'side' }, this.search, this.list), this.detail);
   }
 
   update() {
     const { resources = [], templates = [] } = this.app.lists, wanted = this.search.value.toLowerCase();
     const fits = (/** @type {any} */ one) => [one.title, one.name, one.uri ?? one.uriTemplate].map(part => clip(part, 10000)).join(' ').toLowerCase().includes(wanted);
     const row = (/** @type {any} */ one, /** @type {string} */ uri, /** @type {() => void} */ chosen) => el('li', {}, el('button', { type: 'button', 'aria-current': uri === this.shown ? 'true' : undefined, onclick: () => { chosen(); this.detail.focus(); } },
-      el('b', {}, named(one.title || one.name || uri, 100)), el('small', { class: 'about' }, named(uri, 200)), one.description && el('small', { class: 'about' }, clip(one.description, 120))));
+      el('span', { class: 'title' }, el('b', {}, named(one.title || one.name || uri, 100)), el('small', {}, ' ', clip(one.description, 120))), el('small', { class: 'about' }, named(uri, 200))));
     const found = [this.app.faults.resources, this.app.faults.templates].filter(Boolean);
     const part = (/** @type {string} */ title, /** @type {any[]} */ all, /** @type {(one: any) => HTMLLIElement} */ rowOf) => {
       const fitting = all.filter(fits);
@@ -67,30 +69,53 @@ export class ResourcesView {
       return [el('li', { class: 'part' }, title), ...rowsOf(fitting.slice(0, mostListed), rowOf),
         ...fitting.length > mostListed ? [el('li', { class: 'soft' }, `These are ${mostListed} of ${fitting.length}: find the others by their names.`)] : []];
     };
-    show(this.list, ...found.map(fault => el('li', {}, failure(fault))),
+    fillList(this.list, ...found.map(fault => el('li', {}, failure(fault))),
       ...part('Resources', resources, one => row(one, plain(one.uri), () => this.choose(plain(one.uri), one))),
       ...part('Templates', templates, one => row(one, plain(one.uriTemplate), () => this.chooseTemplate(one))));
     if (resources.length + templates.length > 0 && this.list.childElementCount === 0) show(this.list, el('li', { class: 'soft' }, 'No resource fits.'));
+    const address = new URLSearchParams(location.hash.slice(1));
+    if (!this.shown && (address.has('resource') && this.app.lists.resources || address.has('template') && this.app.lists.templates)) {
+      this.app.showPart?.('resources');
+      this.fromAddress(address);
+    }
     if (!this.shown) show(this.detail, resources.length + templates.length > 0 && el('p', { class: 'soft' }, 'Choose a resource to read it, or a template to say which one.'));
     if (resources.length + templates.length + found.length === 0) show(this.list, el('li', { class: 'soft' }, this.app.lists.resources || this.app.lacks('resources') ? 'The server has no resources.' : 'Not known without a session.'));
+  }
+
+  /**
+   * fromAddress shows the resource or the template that the page's address names, and reads nothing.
+   * @param {URLSearchParams} address
+   */
+  fromAddress(address) {
+    const uri = address.get('resource'), text = address.get('template') ?? '';
+    if (uri !== null) {
+      this.choose(uri, this.app.lists.resources?.find(one => one.uri === uri), false);
+      return;
+    }
+    const template = this.app.lists.templates?.find(one => one.uriTemplate === text);
+    if (template) this.chooseTemplate(template, Object.fromEntries([...address].filter(([key]) => key !== 'template')));
+    else show(this.detail, el('p', { class: 'soft' }, 'The address names a template that the server does not have: ', named(text, 100)));
   }
 
   /**
    * choose shows a resource, and reads it.
    * @param {string} uri
    * @param {any} [about]
+   * @param {boolean} [reads] false: it waits until somebody wants it
    */
-  choose(uri, about = {}) {
+  choose(uri, about = {}, reads = true) {
     this.mark(about.uriTemplate ? plain(about.uriTemplate) : uri);
     this.uri = uri;
     const box = el('input', { type: 'checkbox', checked: this.followed.has(uri), onchange: () => this.follow(uri, box) });
     this.box = box;
     const follows = this.app.session?.server?.capabilities?.resources?.subscribe && el('label', { class: 'box' }, box, ' follow its changes');
-    show(this.detail, el('h3', {}, named(about.title || about.name || uri, 200)), el('p', {}, el('code', {}, clip(uri, 500)), ' ', el('small', {}, clip(about.mimeType, 100))),
+    const address = () => new URLSearchParams({ resource: uri }).toString();
+    this.app.toAddress(address);
+    show(this.detail, el('div', { class: 'heading' }, el('h2', {}, named(about.title || about.name || uri, 200)), el('div', { class: 'copies' }, copier('Copy link', () => linkTo(address())))), el('p', {}, el('code', {}, clip(uri, 500)), ' ', el('small', {}, clip(about.mimeType, 100))),
       about.description && prose(about.description),
       el('div', { class: 'row' }, el('button', { type: 'button', class: 'main', onclick: () => this.read() }, 'Read'), follows), this.answer);
     show(this.answer);
-    return this.read();
+    return reads ? this.read() : undefined;
   }
 
   /** @param {string} shown the URI or the template that is shown */
@@ -104,7 +129,7 @@ export class ResourcesView {
     try {
       const result = await this.app.session?.request('resources/read', { uri });
       const all = Array.isArray(result?.contents) ? result.contents : [];
-      if (uri === this.uri) show(this.answer, el('p', { class: 'soft' }, `read at ${new Date().toLocaleTimeString()}`), ...all.map(contents), all.length === 0 && el('p', {}, 'It has no contents.'));
+      if (uri === this.uri) show(this.answer, el('div', { class: 'heading' }, el('p', { class: 'soft' }, `read at ${new Date().toLocaleTimeString()}`), keepers(uri, result)), ...all.map(contents), all.length === 0 && el('p', {}, 'It has no contents.'));
     } catch (error) {
       if (uri === this.uri) show(this.answer, failure(error));
     }
@@ -146,17 +171,22 @@ export class ResourcesView {
     if (uri === this.uri) this.readAgain();
   }
 
-  /** @param {any} template */
-  chooseTemplate(template) {
+  /**
+   * @param {any} template
+   * @param {Record<string, string>} [given] values of its variables
+   */
+  chooseTemplate(template, given = {}) {
     this.mark(plain(template.uriTemplate));
     const text = plain(template.uriTemplate), ref = { type: 'ref/resource', uri: text };
     /** @type {() => Record<string, string>} */
     const others = () => valuesOf(fields);
     /** @type {import('./prompts.js').Argument[]} */
-    const fields = variables(text).map(about => argument(this.app, ref, about, others));
-    show(this.detail, el('h3', {}, named(template.title || template.name || text, 200)), el('p', {}, el('code', {}, clip(text, 500))),
+    const fields = variables(text).map(about => argument(this.app, ref, about, others, Object.hasOwn(given, about.name) ? given[about.name] : ''));
+    const address = () => new URLSearchParams({ template: text, ...others() }).toString();
+    this.app.toAddress(address);
+    show(this.detail, el('div', { class: 'heading' }, el('h2', {}, named(template.title || template.name || text, 200)), el('div', { class: 'copies' }, copier('Copy link', () => linkTo(address())))), el('p', {}, el('code', {}, clip(text, 500))),
       template.description && prose(template.description),
-      el('form', { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.choose(expand(text, others()), template); } },
+      el('form', { oninput: () => this.app.toAddress(address), onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.choose(expand(text, others()), template); } },
         ...fields.map(one => one.element), el('button', { type: 'submit', class: 'main' }, 'Read')));
   }
 }

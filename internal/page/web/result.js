@@ -1,5 +1,5 @@
 // What a server answers, by its kind.
-import { el, show, link, named, clip, plain, size, button, save } from './dom.js';
+import { el, show, link, named, clip, plain, size, button, copier, save } from './dom.js';
 import { tree, text, parsed } from './json.js';
 import { checked } from './check.js';
 import { RPCError } from './session.js';
@@ -27,6 +27,27 @@ export function toolResult(result, outputSchema, read) {
 }
 
 /**
+ * keepers are the buttons that copy a result and save it.
+ * @param {unknown} name of the file
+ * @param {any} result
+ */
+export function keepers(name, result) {
+  return el('div', { class: 'copies' }, copier('Copy', () => textOfResult(result), 'Copy the result'),
+    button('Download', () => save(`${fileOf(name)}.json`, [JSON.stringify(result, null, 2)], 'application/json'), { class: 'small', 'aria-label': 'Download the result' }));
+}
+
+/**
+ * textOfResult returns a result as a text: its own, if it is nothing else.
+ * @param {any} result
+ * @returns {string}
+ */
+export function textOfResult(result) {
+  const blocks = Array.isArray(result?.content) ? result.content : Array.isArray(result?.contents) ? result.contents : [];
+  const isText = blocks.length > 0 && blocks.every((/** @type {any} */ block) => typeof block?.text === 'string');
+  return isText ? blocks.map((/** @type {any} */ block) => block.text).join('\n') : JSON.stringify(result, null, 2);
+}
+
+/**
  * isSame reports whether a block of text is the structured content again, for clients that take no other.
  * @param {any} block
  * @param {any} structured
@@ -44,9 +65,9 @@ function isSame(block, structured) {
 function fulfils(value, schema) {
   const said = el('div');
   checked(value, schema).then(found => show(said,
-    !found ? el('p', { class: 'warn' }, 'This page cannot find out whether it is what the output schema says.')
-      : found.length === 0 ? el('p', { class: 'good' }, 'It is what the output schema says.')
-        : el('div', { class: 'bad' }, 'It is not what the output schema says:',
+    !found ? el('p', { class: 'warn' }, 'This page cannot find out whether it matches the output schema.')
+      : found.length === 0 ? el('p', { class: 'good' }, 'Matches the output schema')
+        : el('div', { class: 'bad' }, 'Does not match the output schema:',
           el('ul', {}, ...found.slice(0, 20).map(one => el('li', {}, clip(one.path, 200), ' ', clip(one.text, 300)))))));
   return el('div', {}, said,
     el('details', {}, el('summary', {}, 'Output schema'), tree(schema, 2)));

@@ -31,7 +31,12 @@ const fromMemory = new Set(['initialize', 'ping', 'tools/list', 'prompts/list', 
  * @property {(error: Error) => void} reject
  * @property {(progress: any) => void} onprogress
  * @property {import('./wire.js').Entry | undefined} entry
+ * @property {any} params
+ * @property {Date} at
+ * @property {boolean} isGated whether it was sent before the server had started, so that it waits at the gate
  */
+
+/** @typedef {{ name: string, at: Date }} Asking a call of a tool, for which the server may ask */
 
 /** @typedef {{ onprogress?: (progress: any) => void, signal?: AbortSignal }} RequestOptions */
 
@@ -73,9 +78,9 @@ export class Session {
     this.onnotification = () => {};
     /** @type {Map<any, AbortController>} */
     this.serving = new Map(); // requests of the server, by their ids
-    /** @type {(method: string, params: any, signal: AbortSignal) => Promise<any> | undefined} undefined: not served */
+    /** @type {(method: string, params: any, signal: AbortSignal, calls: Asking[]) => Promise<any> | undefined} undefined: not served */
     this.onrequest = () => undefined;
-    transport.onmessage = message => this.receive(message);
+    transport.onmessage = (message, asked) => this.receive(message, asked);
     transport.onclose = why => {
       this.isCut = true;
       this.fail(new Error(why), 'closed');
@@ -164,13 +169,16 @@ export class Session {
     this.onstate();
   }
 
-  /** @param {Message} message */
-  receive(message) {
+  /**
+   * @param {Message} message
+   * @param {import('./wire.js').Entry} [asked] the entry of the request in whose response it came
+   */
+  receive(message, asked) {
     if (typeof message.method === 'string') {
       if (message.id === undefined) this.notified(message);
       else {
         this.runs(); // who asks is there
-        this.asked(message);
+        this.asked(message, this.callsOf(asked));
       }
       return;
     }
@@ -185,7 +193,7 @@ export class Session {
       return;
     }
     this.pending.delete(message.id);
-    if (entry && one.entry) this.wire.note(entry, `after ${Math.round(entry.ms - one.entry.ms)} ms`);
+    if (one.isGated && !this.transport.onMemory) this.wire.note(one.entry, 'waited at the gate while the server started');
     const error = message.error && new RPCError(message.error);
     this.learn(one, error);
     if (error) one.reject(error);
@@ -266,13 +274,28 @@ export class Session {
     this.onnotification(method, params ?? {});
   }
 
-  /** @param {Message} message */
-  async asked({ id, method, params }) {
+  /**
+   * callsOf returns the calls of tools for which the server may ask: the one in whose response the question
+   * came, or else all that run.
+   * @param {import('./wire.js').Entry} [asked]
+   * @returns {Asking[]}
+   */
+  callsOf(asked) {
+    const running = [...this.pending.values()].filter(one => one.method === 'tools/call');
+    const exact = running.filter(one => asked !== undefined && one.entry === asked);
+    return (exact.length > 0 ? exact : running).map(one => ({ name: one.params?.name, at: one.at }));
+  }
+
+  /**
+   * @param {Message} message
+   * @param {Asking[]} calls
+   */
+  async asked({ id, method, params }, calls) {
     let answer;
     const ending = new AbortController();
     this.serving.set(id, ending);
     try {
-      const result = method === 'ping' ? {} : await this.onrequest(method, params ?? {}, ending.signal);
+      const result = method === 'ping' ? {} : await this.onrequest(method, params ?? {}, ending.signal, calls);
       answer = result === undefined ? { error: { code: -32601, message: 'this page does not serve it' } } : { result };
     } catch (error) {
       answer = { error: { code: -32603, message: String(error) } };
@@ -304,9 +327,10 @@ export class Session {
     if (onprogress) params = { ...params, _meta: { ...params._meta, progressToken: id } };
     return new Promise((resolve, reject) => {
       /** @type {Pending} */
-      const one = { method, resolve, reject, onprogress: onprogress ?? (() => {}), entry: undefined };
+      const one = { method, params, at: new Date(), resolve, reject, onprogress: onprogress ?? (() => {}), entry: undefined, isGated: false };
       this.pending.set(id, one);
       this.starts(method);
+      one.isGated = this.initializes && this.state === 'starting';
       const sent = this.transport.send({ jsonrpc: '2.0', id, method, params });
       one.entry = this.wire.entries.at(-1);
       const drop = (/** @type {Error} */ error) => {

@@ -1,17 +1,17 @@
 // The tools: find one, fill in its form, call it, look at the result.
 import { el, show, rowsOf, button, copier, named, clip, plain, count, say } from './dom.js';
+import { finder, fillList } from './list.js';
 import { formOf, jsonForm } from './form.js';
 import { failure } from './result.js';
 import { Call, Calls } from './calls.js';
-import { asCurl } from './connect.js';
 import { lossesOfTool, lossesOfAll } from './limits.js';
 import { tree, text, prose } from './json.js';
 import { withoutSecrets } from './secrets.js';
+import { asCurl, linkTo, longest } from './connect.js';
 
 /** @typedef {import('./main.js').App} App */
 
 const unchecked = 'The arguments are not checked here: that takes too long, or the script that does it cannot be loaded. The server checks them.';
-const longest = 8000; // characters of an address
 
 /** ToolsView shows the tools. */
 export class ToolsView {
@@ -22,8 +22,10 @@ export class ToolsView {
     this.chosen = undefined;
     /** @type {Map<string, { tool: any, form: import('./form.js').Form, isJSON: boolean, isOfAddress: boolean }>} */
     this.left = new Map(); // the forms of tools that were chosen before
-    this.search = el('input', { type: 'search', placeholder: 'name, title, description', oninput: () => this.fill() });
-    this.list = el('ul', { class: 'list' });
+    const { search, list } = finder('tools', () => this.fill());
+    this.search = search;
+    this.list = list;
+    this.isQuiet = false; // whether the page itself has chosen the tool, so that its address stays
     this.told = el('div');
     this.detail = el('div', { class: 'detail', tabindex: -1 });
     /** @type {HTMLInputElement | undefined} */
@@ -32,9 +34,8 @@ export class ToolsView {
     this.form = undefined;
     this.calls = new Calls(call => this.chooseCall(call));
     this.shown = el('div', { class: 'answer' }); // the call that is shown, or why there is none
-    this.element = el('section', { 'aria-labelledby': 'tools-title' },
-      el('h2', { id: 'tools-title' }, 'Tools'), this.told,
-      el('div', { class: 'two' }, el('div', {}, el('label', {}, 'Find', this.search), this.list, this.calls.element), this.detail));
+    this.element = el('section', { class: 'panes', 'aria-label': 'Tools' },
+      el('div', { class: 'side' }, this.search, this.told, this.list, this.calls.element), this.detail);
   }
 
   /** update shows the tools that there are now. */
@@ -48,9 +49,20 @@ export class ToolsView {
       const same = tools?.find(tool => tool.name === this.chosen.name);
       if (same && JSON.stringify(same) !== JSON.stringify(this.chosen)) this.renew(same);
     } else if (tools) {
-      if (tools.length > 0 && !this.calls.chosen) show(this.detail, el('p', { class: 'soft' }, 'Choose a tool to see its arguments, and to call it.'));
-      this.fromAddress();
+      const address = new URLSearchParams(location.hash.slice(1));
+      if (address.has('tool')) this.fromAddress(address);
+      else if (!this.calls.chosen) this.chooseFirst(tools);
     }
+  }
+
+  /**
+   * chooseFirst shows a tool before somebody has chosen one.
+   * @param {any[]} tools
+   */
+  chooseFirst(tools) {
+    if (tools.length === 0) return;
+    this.isQuiet = true;
+    try { this.choose(tools[0]); } catch { this.chosen = undefined; } // this page cannot show it, as its row says
   }
 
   /**
@@ -74,12 +86,13 @@ export class ToolsView {
    * @param {Call} call
    */
   chooseCall(call) {
+    this.isQuiet = false;
     const tool = this.app.lists.tools?.find(one => one.name === call.about.tool);
     if (tool) {
       this.choose(tool, call.about.arguments, false, call);
     } else {
       this.chosen = undefined;
-      clearTimeout(this.later);
+      this.app.toAddress(undefined);
       this.showCall(call);
       show(this.detail, el('p', { class: 'soft' }, 'The server does not have the tool ', named(call.about.tool, 100), ' now.'), this.shown);
       this.fill();
@@ -90,27 +103,29 @@ export class ToolsView {
   /** @param {Call | undefined} call */
   showCall(call) {
     this.calls.show(call);
-    show(this.shown, call?.element);
+    show(this.shown, call ? call.element : el('p', { class: 'soft' }, 'The result is shown here.'));
     if (this.run) this.run.disabled = call?.isRunning === true || this.chosen !== undefined && isTask(this.chosen);
   }
 
   fill() {
     const wanted = this.search.value.toLowerCase(), tools = this.app.lists.tools ?? [];
     const fitting = tools.filter(tool => `${plain(tool.name)} ${titleOf(tool)} ${plain(tool.description)}`.toLowerCase().includes(wanted));
-    show(this.list, ...rowsOf(fitting, tool => el('li', {},
+    fillList(this.list, ...rowsOf(fitting, tool => el('li', {},
       el('button', { type: 'button', 'aria-current': tool.name === this.chosen?.name ? 'true' : undefined, onclick: () => { this.chooseAgain(tool); this.detail.focus(); } },
-        el('b', {}, named(titleOf(tool), 100)), titleOf(tool) !== tool.name && el('small', {}, ' ', named(tool.name, 100)),
-        ...hints(tool), tool.description && el('small', { class: 'about' }, clip(tool.description, 120))))));
+        el('span', { class: 'title' }, el('b', {}, named(titleOf(tool), 100)), titleOf(tool) !== tool.name && el('small', {}, ' ', named(tool.name, 100)),
+          isDestructive(tool) && el('span', { class: 'hint bad' }, 'destructive')),
+        el('small', { class: 'about' }, clip(tool.description, 200))))));
     if (tools.length > 0 && fitting.length === 0) show(this.list, el('li', { class: 'soft' }, 'No tool fits.'));
   }
 
   /**
    * fromAddress chooses the tool that the page's address names, with its arguments, and runs nothing. What is
    * secret is not of an address, and the question before a call would hide it.
+   * @param {URLSearchParams} address
    */
-  fromAddress() {
-    const address = new URLSearchParams(location.hash.slice(1)), name = address.get('tool');
-    if (name === null) return;
+  fromAddress(address) {
+    const name = address.get('tool') ?? '';
+    this.isQuiet = false;
     const tool = this.app.lists.tools?.find(one => one.name === name);
     if (!tool) {
       show(this.detail, el('p', { class: 'soft' }, 'The address names a tool that the server does not have: ', named(name, 100)));
@@ -151,24 +166,27 @@ export class ToolsView {
     this.asJSON = asJSON;
     this.run = el('button', { type: 'submit', class: 'main' }, 'Call');
     this.copied = el('div', { role: 'status' });
-    const copies = el('span', { class: 'copies' }, el('span', { class: 'soft' }, 'Copy'),
-      this.app.curls() && copier('as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken()), 'Copy the call as curl'),
-      copier('as JSON-RPC', () => JSON.stringify(this.message()), 'Copy the call as JSON-RPC'),
-      copier('its address', () => {
+    const copies = el('div', { class: 'copies' },
+      copier('Copy link', () => {
         const address = this.address();
         if (this.copied) show(this.copied, address.length > longest && el('p', { class: 'warn' }, 'The arguments are too long for an address: it names the tool alone.'));
-        return `${location.origin}${location.pathname}${location.search}#${address.length > longest ? this.address({}) : address}`;
-      }, 'Copy its address, which shows this call'));
-    const ask = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: () => this.toAddress() },
+        return linkTo(address.length > longest ? this.address({}) : address);
+      }),
+      this.app.curls() && copier('Copy as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken())),
+      copier('Copy as JSON-RPC', () => JSON.stringify(this.message())));
+    const changed = () => {
+      this.isQuiet = false;
+      this.toAddress();
+    };
+    const ask = el('form', { novalidate: true, onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); this.submit(false); }, oninput: changed },
       place,
-      el('div', { class: 'row middle' }, this.run, el('label', { class: 'box' }, asJSON, ' as JSON'), copies));
+      el('div', { class: 'row middle' }, this.run, el('label', { class: 'box' }, asJSON, ' as JSON')));
     show(this.detail,
-      el('h3', {}, named(titleOf(tool), 200), ' ', titleOf(tool) !== tool.name && el('code', {}, clip(tool.name, 200)), ...hints(tool)),
+      el('div', { class: 'heading' }, el('h2', {}, named(titleOf(tool), 200), ' ', titleOf(tool) !== tool.name && el('code', {}, clip(tool.name, 200)), ...hints(tool)), copies),
       tool.description && prose(tool.description),
       isTask(tool) && el('p', { class: 'warn' }, 'This tool runs only as a task, and this page starts none: use a client that does.'),
       losses(lossesOfTool(tool, this.app.name(), this.app.about.clients)),
-      ask, this.copied, this.shown,
-      el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3)));
+      el('div', { class: 'work' }, el('div', { class: 'asks' }, ask, this.copied, el('details', {}, el('summary', {}, 'Definition'), tree(tool, 3))), this.shown));
     this.showCall(call);
     this.toAddress();
   }
@@ -200,6 +218,7 @@ export class ToolsView {
    */
   chooseAgain(tool) {
     const left = this.left.get(tool.name);
+    this.isQuiet = false;
     const isSame = left && JSON.stringify(left.tool.inputSchema) === JSON.stringify(tool.inputSchema);
     if (isSame) this.choose(tool, undefined, left.isOfAddress, undefined, left.form, left.isJSON);
     else this.choose(tool);
@@ -219,11 +238,7 @@ export class ToolsView {
 
   /** toAddress writes the call into the page's address. */
   toAddress() {
-    clearTimeout(this.later);
-    this.later = setTimeout(() => {
-      const address = this.address();
-      if (address.length <= longest) history.replaceState(null, '', `#${address}`);
-    }, 100);
+    if (!this.isQuiet) this.app.toAddress(() => this.address());
   }
 
   /**

@@ -46,7 +46,7 @@ class Transport {
     this.waiting = 0; // POSTs that have waited long
     this.onMemory = false; // whether the last response said that what is known of the server is from memory
     this.onmemory = () => {};
-    /** @type {(message: Message) => void} */
+    /** @type {(message: Message, asked?: import('./wire.js').Entry) => void} */
     this.onmessage = () => {};
     /** @type {(why: string) => void} */
     this.onclose = () => {};
@@ -63,9 +63,10 @@ class Transport {
    * fetch makes a request and returns its response, which is a success.
    * @param {string} url
    * @param {RequestInit} init
+   * @param {import('./wire.js').Entry} asked the entry of the request
    * @returns {Promise<Response>}
    */
-  async fetch(url, init) {
+  async fetch(url, init, asked) {
     const headers = new Headers(init.headers), token = this.options.token();
     if (token) headers.set('Authorization', `Bearer ${token}`);
     const signal = init.signal ?? this.ending.signal;
@@ -80,11 +81,11 @@ class Transport {
     if (response.ok) {
       this.onMemory = response.headers.get('X-Connection-State') === 'resting';
       if (this.onMemory) this.onmemory();
-      this.options.wire.add(false, `${response.status} ${kind}`.trim());
+      this.options.wire.add(false, `${response.status} ${kind}`.trim(), '', '', asked);
       return response;
     }
     const body = await response.text();
-    this.options.wire.add(false, String(response.status), body);
+    this.options.wire.add(false, String(response.status), body, '', asked);
     let error;
     try { error = JSON.parse(body).error; } catch { /* it has none */ }
     const refused = new Refused(response.status, response.headers.get('WWW-Authenticate') ?? '', error);
@@ -98,8 +99,9 @@ class Transport {
    * @param {string} url
    * @param {string} body
    * @param {Record<string, string>} headers
+   * @param {import('./wire.js').Entry} asked
    */
-  async post(url, body, headers) {
+  async post(url, body, headers, asked) {
     const { onwait = () => {} } = this.options;
     let isLate = false;
     const late = setTimeout(() => {
@@ -107,7 +109,7 @@ class Transport {
       if (++this.waiting === 1) onwait(true);
     }, long);
     try {
-      return await this.fetch(url, { method: 'POST', body, headers });
+      return await this.fetch(url, { method: 'POST', body, headers }, asked);
     } finally {
       clearTimeout(late);
       if (isLate && --this.waiting === 0) onwait(false);
@@ -118,8 +120,9 @@ class Transport {
    * receive takes the text of a message.
    * @param {string} kind
    * @param {string} text
+   * @param {import('./wire.js').Entry} [asked] the entry of the request in whose response it came
    */
-  receive(kind, text) {
+  receive(kind, text, asked) {
     const entry = this.options.wire.add(false, kind, text);
     let message;
     try {
@@ -131,17 +134,21 @@ class Transport {
     for (const one of Array.isArray(message) ? message : [message]) {
       if (!one || typeof one !== 'object') continue;
       try {
-        this.onmessage(one);
+        this.onmessage(one, asked);
       } catch (error) { // the stream goes on
         this.options.wire.note(entry, `this page cannot use it: ${/** @type {Error} */ (error).message}`);
       }
     }
   }
 
-  /** @param {import('./events.js').StreamEvent} event */
-  receiveEvent(event) {
+  /**
+   * @param {import('./events.js').StreamEvent} event
+   * @param {import('./wire.js').Entry} [asked]
+   */
+  receiveEvent(event, asked) {
     if (event.comment !== undefined) this.options.wire.add(false, `comment: ${event.comment}`);
-    else this.receive(`event: ${event.event}`, event.data);
+    else if (event.data === '') this.options.wire.add(false, 'event id', '', 'a place to go on from, if the stream is cut', asked);
+    else this.receive(`event: ${event.event}`, event.data, asked);
   }
 }
 
@@ -200,8 +207,8 @@ export class StreamableHTTP extends Transport {
    */
   async send(message) {
     const body = JSON.stringify(message);
-    this.options.wire.add(true, 'POST', body);
-    const response = await this.post(this.options.url, body, this.headers({ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }));
+    const asked = this.options.wire.add(true, 'POST', body);
+    const response = await this.post(this.options.url, body, this.headers({ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }), asked);
     const opened = response.headers.get('Mcp-Session-Id');
     if (opened) {
       this.session = opened;
@@ -210,33 +217,34 @@ export class StreamableHTTP extends Transport {
     if (response.status === 202 || !response.body) return;
     if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) {
       const text = await response.text();
-      if (text) this.receive('JSON', text);
+      if (text) this.receive('JSON', text, asked);
       return;
     }
-    await this.follow(response);
+    await this.follow(response, this.ending.signal, asked);
   }
 
   /**
    * follow reads a stream to its end, and takes it up again where it was cut.
    * @param {Response} response
-   * @param {AbortSignal} [signal]
+   * @param {AbortSignal} signal
+   * @param {import('./wire.js').Entry} [asked] the entry of the request that the stream answers; none for the session's own
    */
-  async follow(response, signal = this.ending.signal) {
+  async follow(response, signal, asked) {
     let last = '';
     for (let left = resumes; ; left--) {
       try {
         for await (const event of events(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
           last = event.id || last;
           if (signal !== this.ending.signal) this.lastOwn = last;
-          this.receiveEvent(event);
+          this.receiveEvent(event, asked);
         }
         return;
       } catch (error) {
         if (signal !== this.ending.signal || signal.aborted || !last || left === 0) throw error; // listen takes up the session's own
       }
       await new Promise(resolve => setTimeout(resolve, pause));
-      this.options.wire.add(true, 'GET', '', `the stream was cut: again from event ${last}`);
-      response = await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', 'Last-Event-ID': last }), signal });
+      const again = this.options.wire.add(true, 'GET', '', `the stream was cut: again from event ${last}`);
+      response = await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', 'Last-Event-ID': last }), signal }, again);
       if (response.status === 204 || !response.body) return;
     }
   }
@@ -254,9 +262,9 @@ export class StreamableHTTP extends Transport {
       globalThis.document?.addEventListener('visibilitychange', hide);
       try {
         if (!isFirst) await this.onagain();
-        this.options.wire.add(true, 'GET', '', 'the session\'s own stream');
+        const asked = this.options.wire.add(true, 'GET', '', 'the session\'s own stream');
         const since = this.lastOwn ? { 'Last-Event-ID': this.lastOwn } : undefined;
-        const response = await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', ...since }), signal });
+        const response = await this.fetch(this.options.url, { headers: this.headers({ Accept: 'text/event-stream', ...since }), signal }, asked);
         failed = 0;
         await this.follow(response, signal);
       } catch (error) {
@@ -320,8 +328,8 @@ export class HTTPSSE extends Transport {
 
   /** @param {() => void} opened */
   async read(opened) {
-    this.options.wire.add(true, 'GET');
-    const response = await this.fetch(this.options.url, { headers: { Accept: 'text/event-stream' } });
+    const asked = this.options.wire.add(true, 'GET');
+    const response = await this.fetch(this.options.url, { headers: { Accept: 'text/event-stream' } }, asked);
     for await (const event of events(/** @type {ReadableStream<Uint8Array>} */ (response.body))) {
       if (event.event !== 'endpoint') {
         this.receiveEvent(event);
@@ -341,8 +349,8 @@ export class HTTPSSE extends Transport {
    */
   async send(message) {
     const body = JSON.stringify(message);
-    this.options.wire.add(true, 'POST', body);
-    await this.post(this.endpoint, body, { 'Content-Type': 'application/json' });
+    const asked = this.options.wire.add(true, 'POST', body);
+    await this.post(this.endpoint, body, { 'Content-Type': 'application/json' }, asked);
   }
 
   /** listen does nothing: there is one stream for all. */
