@@ -44,7 +44,8 @@ func replicasOf(gateways []*Gateway) []httpcheck.Replica {
 func (g *Gateway) look() statuspage.Server {
 	now := g.now.Load()
 	s := statuspage.Server{
-		Name: cmp.Or(g.name, shownName(&now.opts)), Upstream: "in process", Health: now.supplier.Health(), Totals: g.metrics.Totals(),
+		Name: cmp.Or(g.name, shownName(&now.opts)), Upstream: "in process",
+		Health: now.supplier.Health(), Totals: g.metrics.Totals(),
 		Tools: now.supplier.KnownTools(), Hour: g.metrics.Hour(), Connections: g.Snapshot(),
 		Members: g.members(),
 	}

@@ -214,19 +214,6 @@ func (s *source) IsReplaced() bool { return closed.Is(s.replaced) }
 // each may have a list of its own.
 func (s *source) Tools() *multiplex.ToolList { return s.tools.List() }
 
-// KnownTools returns the size of the server's list of tools: of the last one that was read, or else of the remembered
-// one; nil if there is none.
-func (s *source) KnownTools() *multiplex.ToolList {
-	if list := s.tools.List(); list != nil {
-		return list
-	}
-	found, isKnown := s.Remembered()
-	if !isKnown {
-		return nil
-	}
-	return s.tools.Count(found.Tools)
-}
-
 // Shares reports whether connections share sessions.
 func (s *source) Shares() bool { return s.Options().Shared }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -103,6 +104,19 @@ func (s *source) Known() (found Found, isListed bool) {
 	return found, isListed
 }
 
+// KnownTools returns the size of the server's list of tools: of the last one that was read, or else of the remembered
+// one; nil if there is none.
+func (s *source) KnownTools() *multiplex.ToolList {
+	if list := s.tools.List(); list != nil {
+		return list
+	}
+	found, isKnown := s.Remembered()
+	if !isKnown {
+		return nil
+	}
+	return s.tools.Count(found.Tools)
+}
+
 // foundIn returns what answers say of a server. It reports false if they lack a list of tools that it has.
 func foundIn(answers *remember.Answers) (found Found, whole bool) {
 	result := ResultOf(answers)
@@ -131,7 +145,7 @@ func (s *Session) find(ctx context.Context, until time.Time) (found Found, _ err
 	if found.NoTools == nil && len(found.Tools) > 0 && !s.source.Options().Forwards {
 		page, err := json.Marshal(map[string]any{"tools": found.Tools})
 		if err == nil {
-			s.source.tools.Learn([]json.RawMessage{page})
+			s.source.tools.NoteList([]json.RawMessage{page})
 		}
 	}
 	found.Prompts, _ = s.list(ctx, "prompts", mcp.MethodListPrompts, "prompts")

@@ -87,8 +87,8 @@ func (l *look) All() server {
 	return s
 }
 
-// HasViews reports whether one of the servers is a view. Its requests are in the drawings of its members, too, and twice
-// in their sum: a member has had them, whoever has sent them.
+// HasViews reports whether one of the servers is a view. Its requests are in the drawings of its members, too, and so
+// twice in their sum: a member has had them, whoever has sent them.
 func (l *look) HasViews() bool {
 	return slices.ContainsFunc(l.Servers, func(s *server) bool { return len(s.Members) > 0 })
 }
