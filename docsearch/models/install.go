@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/embed/model2vec"
 )
@@ -55,7 +58,8 @@ const (
 	maxAttempts  = 5                // in a row that got nothing
 	attemptPause = 2 * time.Second  // between two
 	headTime     = 30 * time.Second // for the head of a response
-	etagMark     = ".etag"          // at the end of the names of files with what tells versions of another file apart
+	silentTime   = 60 * time.Second // for the next bytes of its body
+	etagMark     = ".etag"          // ends the name of the file with the ETag of a download
 )
 
 // Installer downloads models.
@@ -66,7 +70,8 @@ type Installer struct {
 	// -1 if it is not known.
 	Progress func(file string, done, all int64)
 
-	pause time.Duration // between attempts; 0: attemptPause
+	pause  time.Duration // between attempts; 0: attemptPause
+	silent time.Duration // longest time without bytes; 0: silentTime
 }
 
 // Installed is what Install has done.
@@ -76,16 +81,25 @@ type Installed struct {
 	Compared bool              // with checksums that were known before, of the table or of an earlier download
 }
 
-// Install downloads a model of Known into the state directory. Where it was interrupted, another
-// call goes on. The model is there when all files are, agree with the checksums that are known,
-// and can be read; until then one that was installed before stays.
-func (i *Installer) Install(ctx context.Context, name string) (*Installed, error) {
+// Install downloads a model of Known into the state directory. After an interruption another call
+// continues the download. The model is there when all files are, agree with the checksums that are
+// known, and can be read; until then one that was installed before stays. Install fails if another
+// process, or another call, installs or removes the same model.
+func (i *Installer) Install(ctx context.Context, name string) (_ *Installed, err error) {
 	remote, err := find(name)
 	if err != nil {
 		return nil, err
 	}
 	base, err := i.base(remote)
 	if err != nil {
+		return nil, err
+	}
+	unlock, err := lock(i.StateDir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := restore(folder(i.StateDir, name)); err != nil {
 		return nil, err
 	}
 	part := folder(i.StateDir, name) + partMark
@@ -112,6 +126,36 @@ func (i *Installer) Install(ctx context.Context, name string) (*Installed, error
 	return i.finish(remote, base, part, &Installed{SHA256: sums, Compared: compared})
 }
 
+// lock takes the lock of a model, so that one process at a time installs or removes it. The system
+// releases the lock when the process ends.
+func lock(stateDir, name string) (unlock func() error, err error) {
+	path := folder(stateDir, name) + lockMark
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	file := flock.New(path)
+	free, err := file.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock the model: %w", err)
+	}
+	if !free {
+		return nil, fmt.Errorf("the model %q is being installed or removed by another process", name)
+	}
+	return file.Unlock, nil // the file stays: another process may have opened it
+}
+
+// restore puts the model before back in its place if a crash has interrupted its replacement.
+func restore(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := os.Rename(dir+oldMark+partMark, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // readable fails if the model in a folder cannot be read.
 func readable(dir string) error {
 	_, err := model2vec.Open(dir)
@@ -136,7 +180,7 @@ func (i *Installer) base(remote Remote) (string, error) {
 		source = DefaultSource
 	}
 	u, err := url.Parse(source)
-	if err != nil || u.Host == "" || !isSafe(u) {
+	if err != nil || u.Host == "" || !isSafe(u, true) {
 		return "", errors.New("models come from an address that begins with https:// and has a host")
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -145,13 +189,15 @@ func (i *Installer) base(remote Remote) (string, error) {
 	return strings.TrimSuffix(source, "/") + "/" + remote.Path, nil
 }
 
-// isSafe reports whether nobody on the way can change what comes from an address.
-func isSafe(u *url.URL) bool {
+// isSafe reports whether nobody on the way can change the answers of an address. HTTP without TLS is
+// safe to this machine alone, and only allowed if plain is set.
+func isSafe(u *url.URL, plain bool) bool {
 	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+	return u.Scheme == "https" || plain && u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// compare compares checksums with those of the table, or of an earlier download.
+// compare compares checksums with those of the table, or of an earlier download. It returns true if
+// those of all files are known.
 func (i *Installer) compare(remote Remote, sums map[string]string) (compared bool, err error) {
 	known := remote.SHA256
 	origin := "of this program"
@@ -162,20 +208,32 @@ func (i *Installer) compare(remote Remote, sums map[string]string) (compared boo
 		}
 		known, origin = before.SHA256, "of the first download"
 	}
+	compared = true
 	for _, file := range files {
-		if want := known[file.name]; want != "" && want != sums[file.name] {
+		want := known[file.name]
+		compared = compared && want != ""
+		if want != "" && want != sums[file.name] {
 			return false, fmt.Errorf("%s has the checksum %s, and that %s is %s; docsearch model remove %s forgets it",
 				file.name, sums[file.name], origin, want, remote.Name)
 		}
 	}
-	return len(known) > 0, nil
+	return compared, nil
 }
 
-// finish puts the downloaded folder in its place.
+// finish puts the downloaded folder, which is complete then, in its place.
 func (i *Installer) finish(remote Remote, source, part string, done *Installed) (*Installed, error) {
 	dir := folder(i.StateDir, remote.Name)
-	for _, file := range files {
-		_ = os.Remove(filepath.Join(part, file.name+etagMark)) // it is of no use any more
+	m, err := model2vec.Open(part)
+	if err != nil {
+		return nil, err
+	}
+	done.Model = remote.Name + strings.TrimPrefix(m.Model(), filepath.Base(part))
+	data, err := json.MarshalIndent(about{done.Model, source, done.SHA256, len(remote.SHA256) > 0}, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(part, aboutFile), append(data, '\n'), 0o600); err != nil {
+		return nil, err
 	}
 	old := dir + oldMark + partMark
 	if err := os.RemoveAll(old); err != nil {
@@ -185,19 +243,10 @@ func (i *Installer) finish(remote Remote, source, part string, done *Installed) 
 		return nil, err
 	}
 	if err := os.Rename(part, dir); err != nil {
-		return nil, err
+		return nil, errors.Join(err, restore(dir))
 	}
-	m, err := model2vec.Open(dir) // whose name is that of the folder
-	if err != nil {
-		return nil, err
-	}
-	done.Model = m.Model()
-	data, err := json.MarshalIndent(about{m.Model(), source, done.SHA256, len(remote.SHA256) > 0}, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, aboutFile), append(data, '\n'), 0o600); err != nil {
-		return nil, err
+	for _, file := range files {
+		_ = os.Remove(filepath.Join(dir, file.name+etagMark)) // it is of no use any more
 	}
 	return done, os.RemoveAll(old)
 }
@@ -218,7 +267,14 @@ func checksum(path string) (string, error) {
 // errRefused is an answer that another attempt would not change.
 var errRefused = errors.New("refused")
 
-// download gets a file, and goes on with what is there of it. It tries again while it gets on.
+// errSilent is an answer that stops in the middle, while its connection stays open.
+var errSilent = errors.New("the server sends nothing more")
+
+// errOtherFile is a partial answer that does not continue the bytes that are there.
+var errOtherFile = errors.New("the answer is a part of another version of the file")
+
+// download gets a file, or the rest of it if its beginning is there. It tries again as long as
+// attempts bring bytes.
 func (i *Installer) download(ctx context.Context, address, path string, most int64) error {
 	wait := i.pause
 	if wait == 0 {
@@ -259,6 +315,8 @@ func (i *Installer) attempt(ctx context.Context, address, path string, most int6
 	if len(etag) == 0 {
 		have = 0 // nothing tells whether the file is still the same
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return err
@@ -271,7 +329,7 @@ func (i *Installer) attempt(ctx context.Context, address, path string, most int6
 	transport.ResponseHeaderTimeout = headTime
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) >= 10 || !isSafe(r.URL) {
+		if len(via) >= 10 || !isSafe(r.URL, via[0].URL.Scheme == "http") {
 			return fmt.Errorf("%w: a redirect that is not followed", errRefused)
 		}
 		return nil
@@ -284,8 +342,11 @@ func (i *Installer) attempt(ctx context.Context, address, path string, most int6
 	switch {
 	case resp.StatusCode == http.StatusOK:
 		have = 0
-	case resp.StatusCode == http.StatusPartialContent && have > 0 &&
-		strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
+	case resp.StatusCode == http.StatusPartialContent && have > 0:
+		if strongTag(resp) != string(etag) || !continues(resp, have) {
+			// The server ignores If-Range. The next attempt begins at 0.
+			return errors.Join(errOtherFile, os.Remove(path+etagMark))
+		}
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0 &&
 		resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", have):
 		return nil // all is there
@@ -302,12 +363,35 @@ func (i *Installer) attempt(ctx context.Context, address, path string, most int6
 		return fmt.Errorf("%w: the file has %d bytes; %d are allowed", errRefused, all, most)
 	}
 	if have == 0 {
-		err = os.WriteFile(path+etagMark, []byte(strongTag(resp)), 0o600)
+		if err := begin(path, strongTag(resp)); err != nil {
+			return err
+		}
 	}
-	if err != nil {
+	silent := cmp.Or(i.silent, silentTime)
+	timer := time.AfterFunc(silent, func() { cancel(errSilent) })
+	defer timer.Stop()
+	err = i.save(resp.Body, path, have, all, most, func() { timer.Reset(silent) })
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
+}
+
+// begin empties a file and then notes the ETag of the version that is downloaded. The order matters
+// to a crash between the two: the bytes of one version never have the ETag of another.
+func begin(path, etag string) error {
+	if err := os.Truncate(path, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return i.save(resp.Body, path, have, all, most)
+	return os.WriteFile(path+etagMark, []byte(etag), 0o600)
+}
+
+// continues reports whether a partial response begins at the byte have and goes up to the end of the
+// file, whose size agrees with the length of the body.
+func continues(resp *http.Response, have int64) bool {
+	all := have + resp.ContentLength
+	return resp.ContentLength > 0 &&
+		resp.Header.Get("Content-Range") == fmt.Sprintf("bytes %d-%d/%d", have, all-1, all)
 }
 
 // strongTag returns the ETag of a response if it tells each version of the file apart.
@@ -319,8 +403,8 @@ func strongTag(resp *http.Response) string {
 	return tag
 }
 
-// save appends a body to the bytes of a file that are there.
-func (i *Installer) save(body io.Reader, path string, have, all, most int64) (err error) {
+// save appends a body to the bytes of a file that are there. It calls alive when bytes arrive.
+func (i *Installer) save(body io.Reader, path string, have, all, most int64, alive func()) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -335,6 +419,9 @@ func (i *Installer) save(body io.Reader, path string, have, all, most int64) (er
 	buffer := make([]byte, 128<<10)
 	for {
 		n, err := body.Read(buffer)
+		if n > 0 {
+			alive()
+		}
 		if have+int64(n) > most {
 			return fmt.Errorf("%w: the file has more than %d bytes", errRefused, most)
 		}

@@ -116,6 +116,7 @@ const (
 	aboutFile = "about.json"
 	partMark  = ".part" // at the end of the names of folders of models that are not complete
 	oldMark   = ".old"  // before it, in that of one that is replaced
+	lockMark  = ".lock" // at the end of the names of lock files
 )
 
 // about is what is known of an installed model.
@@ -148,7 +149,7 @@ func installed(stateDir string) (names []string, err error) {
 	return names, err
 }
 
-// Use has a state directory use a model from now on. It fails if the model cannot be read.
+// Use chooses the model of a state directory. It fails if the model cannot be read.
 func Use(stateDir, name string) error {
 	if !IsName(name) {
 		return fmt.Errorf("%q is no name of a model; --model takes the path of a folder", name)
@@ -167,7 +168,7 @@ func Use(stateDir, name string) error {
 }
 
 // Remove removes an installed model, and what was downloaded of it. If it was used, the one in
-// the binary is used again, and used is true.
+// the binary is used again, and used is true. It fails while the model is being installed.
 func Remove(stateDir, name string) (used bool, err error) {
 	if name == Builtin || name == None || !IsName(name) {
 		return false, fmt.Errorf("%q is no installed model", name)
@@ -178,6 +179,11 @@ func Remove(stateDir, name string) (used bool, err error) {
 	if errors.Is(missing, fs.ErrNotExist) && errors.Is(missingPart, fs.ErrNotExist) {
 		return false, fmt.Errorf("the model %q is not installed", name)
 	}
+	unlock, err := lock(stateDir, name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	if chosen, err := Chosen(stateDir); err == nil && chosen == name {
 		used = true
 		if err := os.Remove(filepath.Join(stateDir, chosenFile)); err != nil {

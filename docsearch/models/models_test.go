@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +34,8 @@ type hub struct {
 	ranges  []string          // of the requests
 	asked   []string          // paths
 	noTags  bool
+	noIf    bool // it ignores If-Range
+	silent  bool // it sends a beginning and then nothing
 }
 
 func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -54,6 +58,16 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sum := sha256.Sum256(data)
 	if !h.noTags {
 		w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:])+`"`)
+	}
+	if h.noIf {
+		r.Header.Del("If-Range")
+	}
+	if h.silent {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte("beginning"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return
 	}
 	if h.cut > 0 && name == "model.safetensors" {
 		h.cut--
@@ -179,9 +193,10 @@ func TestInterruptedInstallGoesOn(t *testing.T) {
 
 // TestChangedFileIsNotMixed changes the file between two parts of its download.
 func TestChangedFileIsNotMixed(t *testing.T) {
-	for name, noTags := range map[string]bool{"with tags": false, "without": true} {
+	for name, h := range map[string]*hub{
+		"with tags": {cut: 1}, "without": {cut: 1, noTags: true}, "If-Range is ignored": {cut: 1, noIf: true},
+	} {
 		t.Run(name, func(t *testing.T) {
-			h := &hub{cut: 1, noTags: noTags}
 			i := installer(t, h)
 			ctx, cancel := newContext(t)
 			i.Progress = func(file string, done, _ int64) {
@@ -245,8 +260,10 @@ func TestBadDownloadsAreRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
-		if list, _ := models.List(i.StateDir); strings.Contains(fmt.Sprint(list), " installed ") && !strings.Contains(fmt.Sprint(list), "not installed") {
-			t.Errorf("%s: %v", name, list)
+		list, err := models.List(i.StateDir)
+		isRemote := func(e models.Entry) bool { return e.Name == remote }
+		if n := slices.IndexFunc(list, isRemote); err != nil || n < 0 || list[n].State != "not installed" {
+			t.Errorf("%s: %v, %v", name, list, err)
 		}
 	}
 	for _, source := range []string{"http://192.0.2.1", "ftp://host", "https://user:pw@host", "https://host?a=b", "host"} {
@@ -268,6 +285,74 @@ func TestRedirectsStaySafe(t *testing.T) {
 	i := &models.Installer{StateDir: t.TempDir(), Source: ts.URL}
 	i.WithoutPause()
 	if _, err := i.Install(t.Context(), remote); err == nil || !strings.Contains(err.Error(), "redirect") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPlainHTTPStaysPlain redirects from HTTPS to a server of this machine without TLS.
+func TestPlainHTTPStaysPlain(t *testing.T) {
+	for address, want := range map[string][2]bool{ // from HTTPS, from HTTP
+		"https://host": {true, true}, "http://localhost:80": {false, true}, "http://127.0.0.1": {false, true},
+		"http://[::1]": {false, true}, "http://192.0.2.1": {}, "ftp://localhost": {},
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]bool{models.IsSafe(u, false), models.IsSafe(u, true)}; got != want {
+			t.Errorf("%s: got %v, want %v", address, got, want)
+		}
+	}
+}
+
+func TestSecondInstallIsRefused(t *testing.T) {
+	i := installer(t, &hub{})
+	second := &models.Installer{StateDir: i.StateDir, Source: i.Source}
+	var refused, removed error
+	i.Progress = func(string, int64, int64) {
+		if refused == nil {
+			_, refused = second.Install(t.Context(), remote)
+			_, removed = models.Remove(i.StateDir, remote)
+		}
+	}
+	if _, err := i.Install(t.Context(), remote); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{refused, removed} {
+		if err == nil || !strings.Contains(err.Error(), "by another process") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := second.Install(t.Context(), remote); err != nil {
+		t.Errorf("after the first: %v", err)
+	}
+}
+
+// TestCrashWhileReplacing has the folders of a process that died between the two renames.
+func TestCrashWhileReplacing(t *testing.T) {
+	i := installer(t, &hub{})
+	first, err := i.Install(t.Context(), remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(i.StateDir, "models", remote)
+	if err := os.Rename(dir, dir+".old.part"); err != nil {
+		t.Fatal(err)
+	}
+	again, err := i.Install(t.Context(), remote)
+	if err != nil || !again.Compared || again.Model != first.Model {
+		t.Errorf("%+v, %v", again, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 3 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestSilentServerIsLeft(t *testing.T) {
+	i := installer(t, &hub{silent: true})
+	i.WithSilence(time.Millisecond)
+	if _, err := i.Install(t.Context(), remote); err == nil || !strings.Contains(err.Error(), "sends nothing more") {
 		t.Errorf("got %v", err)
 	}
 }
