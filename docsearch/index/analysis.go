@@ -207,19 +207,39 @@ func lower(term []byte) []byte {
 	return bytes.ToLower(asciifolding.New().Filter(norm.NFKC.Bytes(term)))
 }
 
-// analyze returns the words of a text as they are in the index, with or without the parts
-// of identifiers.
-func (x *Index) analyze(text string, parts bool) (words []string) {
+// token is a word as it is in the index.
+type token struct {
+	word       string
+	identifier bool // the whole of an identifier; its parts follow
+	part       bool // of the identifier before it
+}
+
+// tokens returns the words of a text as they are in the index. A part of an identifier has the
+// position of the whole, other words have one of their own. A word that begins with a number, such
+// as "30s" or "1st", has parts but is no identifier.
+func (x *Index) tokens(text string) (all []token) {
 	position := 0
 	for _, t := range x.mapping.AnalyzerNamed(textAnalyzer).Analyze([]byte(text)) {
-		if !parts && t.Position == position {
-			continue
+		isPart := t.Position == position
+		if isPart && !all[len(all)-1].part {
+			first, _ := utf8.DecodeRuneInString(all[len(all)-1].word)
+			all[len(all)-1].identifier = !unicode.IsNumber(first)
 		}
 		position = t.Position
-		words = append(words, string(t.Term))
+		all = append(all, token{word: string(t.Term), part: isPart})
+	}
+	return all
+}
+
+// analyze returns the words of a text as they are in the index, without the parts of identifiers.
+func (x *Index) analyze(text string) (words []string) {
+	for _, t := range x.tokens(text) {
+		if !t.part {
+			words = append(words, t.word)
+		}
 	}
 	return words
 }
 
 // oneName returns a name, or a query that may be one, as it is in fieldNames.
-func (x *Index) oneName(name string) string { return strings.Join(x.analyze(name, false), " ") }
+func (x *Index) oneName(name string) string { return strings.Join(x.analyze(name), " ") }

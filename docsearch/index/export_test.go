@@ -59,7 +59,9 @@ func Headings(d *extract.Document) (texts, headings []string) {
 func (x *Index) ContentWords(text string) (words []string) {
 	for word := range strings.FieldsSeq(text) {
 		if !x.stop[strings.ToLower(strings.Trim(word, ".,;:!?\"'()"))] {
-			words = append(words, x.analyze(word, true)...)
+			for _, one := range x.tokens(word) {
+				words = append(words, one.word)
+			}
 		}
 	}
 	return words

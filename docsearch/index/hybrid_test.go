@@ -372,6 +372,13 @@ func TestExactTermsComeFirst(t *testing.T) {
 	if got := found(t, x, "carLimit of an automobile of the car club"); !strings.HasPrefix(got, "[code.txt car.txt") {
 		t.Errorf("an identifier: got %v", got)
 	}
+	update(t, x, text("word.txt", "A server of 30 s, the 1 st carpet and an input are among many other things that nobody has counted"))
+	embedAll(t, x)
+	for _, word := range []string{"server's", "after 30s", "1st", "carpet-car", "input/in"} {
+		if got := found(t, x, word+" automobile of the car club on Sundays at the harbour"); !strings.HasPrefix(got, "[car.txt") {
+			t.Errorf("%s is no identifier: got %v", word, got)
+		}
+	}
 	before := e.texts
 	r, err := x.Search(t.Context(), index.Query{Terms: []string{"harbour"}})
 	if err != nil || r.Performance.ModelUsed != "bm25" || e.texts != before || len(r.Results) != 1 {

@@ -16,8 +16,8 @@ import (
 // Query says what to search for. A document may contain the words of Text. It must contain
 // phrases in double quotes, title:words and path:words, unless the query has an OR, and
 // +words, and must not contain -words. word* finds all words with that beginning. A
-// document that matches Concepts and Terms has a word of a concept or one of the terms, whose words stand side
-// by side. Letter case, accents, punctuation and the endings of words make no difference.
+// document matches Concepts if it has a word of one of them, and Terms if it has one of them with its
+// words side by side. Letter case, accents, punctuation and the endings of words make no difference.
 type Query struct {
 	Folders   []string // none for all
 	Text      string
@@ -89,7 +89,7 @@ func (x *Index) plan(q *Query) (*plan, error) {
 		p.addWords(short(concept))
 	}
 	for _, phrase := range q.Terms {
-		p.addExact(x.analyze(short(phrase), false), &p.may, "")
+		p.addExact(x.analyze(short(phrase)), &p.may, "")
 	}
 	if len(p.must)+len(p.may) == 0 {
 		return nil, ErrQuery
@@ -137,15 +137,15 @@ func (p *plan) parse(text string) {
 		case bare && m[1] == "":
 			words = append(words, word)
 		case phrase != "" && m[1] != "-":
-			p.addExact(p.index.analyze(phrase, false), to, field)
+			p.addExact(p.index.analyze(phrase), to, field)
 		default:
-			p.addTerm(p.index.analyze(phrase+word, false), to, field)
+			p.addTerm(p.index.analyze(phrase+word), to, field)
 		}
 	}
 	p.addWords(strings.Join(words, " "))
 }
 
-// addExact is addTerm for a term of which those that have it come first.
+// addExact adds a term as addTerm does, and ranks passages with the term first.
 func (p *plan) addExact(words []string, to *[]query.Query, field string) {
 	p.addTerm(words, to, field)
 	for i := range p.terms {
@@ -171,10 +171,10 @@ func (p *plan) addPrefix(start string, to *[]query.Query) {
 
 // addWords adds words that a passage may have.
 func (p *plan) addWords(text string) {
-	var kept [][]string
+	var kept [][]token
 	for _, stop := range []bool{true, false} {
 		for word := range strings.FieldsSeq(text) {
-			found := p.index.analyze(word, true)
+			found := p.index.tokens(word)
 			if stop && len(found) == 1 && p.index.stop[strings.ToLower(strings.Trim(word, `.,;:!?"'()`))] {
 				continue
 			}
@@ -187,20 +187,14 @@ func (p *plan) addWords(text string) {
 		}
 	}
 	for _, found := range kept {
-		for i, word := range found {
-			if i == 0 && len(found) > 1 && p.index.isWhole(word, found[1:]) { // an identifier, before its parts
-				p.addExact([]string{word}, &p.may, "")
-				continue
+		for _, one := range found {
+			if one.identifier {
+				p.addExact([]string{one.word}, &p.may, "")
+			} else {
+				p.addTerm([]string{one.word}, &p.may, "")
 			}
-			p.addTerm([]string{word}, &p.may, "")
 		}
 	}
-}
-
-// isWhole reports whether a word is an identifier that has these parts, in some form of theirs.
-func (x *Index) isWhole(word string, parts []string) bool {
-	start := parts[0][:min(leastPrefix, len(parts[0]))]
-	return len(word) >= len(strings.Join(parts, "")) && strings.HasPrefix(word, start)
 }
 
 // addTerm adds words that stand side by side in one field, or in any.
