@@ -23,8 +23,8 @@ const (
 	rated        = 100              // passages found by words whose meaning is compared too
 	embedBatch   = 32               // texts: some endpoints take no more
 
-	// leastSimilarity is how similar a passage is at least that counts as found by its meaning:
-	// any two texts have something in common.
+	// leastSimilarity is the least similarity of a passage that counts as found by its meaning: any
+	// two texts have something in common.
 	leastSimilarity = 0.2
 )
 
@@ -162,7 +162,7 @@ func isZero(v []float32) bool {
 	return !slices.ContainsFunc(v, func(f float32) bool { return f != 0 })
 }
 
-// floor returns the cosine that texts have that have nothing in common.
+// floor returns the mean cosine of unrelated texts.
 func (x *Index) floor(ctx context.Context) (float64, error) {
 	all, err := x.ask(ctx, textsTimeout, unrelated)
 	if err != nil {

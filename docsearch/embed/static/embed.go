@@ -86,7 +86,7 @@ func (m *Model) add(sum []float32, row int) {
 	}
 }
 
-// endings are what a word may have more than its stem, and what the stem has instead.
+// endings are the endings of words, each with its replacement in the stem.
 var endings = []struct{ from, to string }{
 	{"ies", "y"}, {"s", ""}, {"es", ""}, {"ed", ""}, {"ed", "e"}, {"ing", ""}, {"ing", "e"}, {"ly", ""}, {"ness", ""},
 	{"able", ""}, {"able", "e"}, {"er", ""}, {"er", "e"}, {"ers", ""}, {"ers", "e"},
@@ -112,7 +112,7 @@ func (m *Model) find(word []byte) (int32, bool) {
 	return 0, false
 }
 
-// eachWord calls f with each word of a text, in small letters and without accents. Identifiers
+// eachWord calls f with each word of a text, in lower case and without accents. Identifiers
 // are cut into their parts: readFile, read_file and HTTPServer have two words each. f must not
 // keep the word.
 func eachWord(text string, buffer []byte, f func(word []byte)) {

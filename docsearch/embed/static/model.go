@@ -38,8 +38,8 @@ const (
 	maxDimensions = 4096
 )
 
-// header tells the sizes of the body, so that they are compared with that of the file before
-// anything is made of them.
+// header has the sizes of the body. Read compares them with the size of the file before it allocates
+// memory.
 type header struct {
 	Name       string `json:"name"`
 	Words      int    `json:"words"`
@@ -119,7 +119,7 @@ type Word struct {
 	Vector []float64
 }
 
-// About tells of the vectors of a file.
+// About describes the vectors of a file.
 type About struct {
 	Name, Source, License string
 }
