@@ -44,7 +44,7 @@ var reserved = map[string][]string{
 	"os/exec":                         {"client", "extract"},
 	"github.com/xuri/excelize/v2":     {"extract"},
 	"github.com/fsnotify/fsnotify":    {"crawl"},
-	"github.com/gofrs/flock":          {"client", "discovery"},
+	"github.com/gofrs/flock":          {"client", "discovery", "models"},
 	"github.com/alecthomas/kong":      {"cmd/docsearch"},
 	"github.com/cenkalti/backoff/v5":  {"client", "embed"},
 	"github.com/blevesearch/bleve/v2": {"index"},
