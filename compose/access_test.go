@@ -117,3 +117,67 @@ func TestAccessThatFollowsTheToken(t *testing.T) {
 		ssetest.Want(t, "sessions that are followed", followed, 0)
 	})
 }
+
+// A tool, a prompt, a resource, an app or a template that the client was shown leads to no other member, also when its
+// own is lost and another one has the same. With a new list the client knows that one.
+func TestWhatWasShownNeverLeadsToAnotherMember(t *testing.T) {
+	const resource, app = "x:one", "ui://app"
+	same := func() *fake {
+		f := full("f")
+		f.lists["tools/list"] = `{"tools":[{"name":"search","_meta":{"ui":{"resourceUri":"` + app + `"}}}]}`
+		f.lists["prompts/list"] = listOf("prompts", "name", "search")
+		f.lists["resources/list"] = listOf("resources", "uri", resource)
+		f.lists["resources/templates/list"] = listOf("resourceTemplates", "uriTemplate", "y:{id}")
+		return f
+	}
+	lost := map[string]func(of []compose.Member) []compose.Member{
+		"access":     func(of []compose.Member) []compose.Member { return forbidden(of, "a") },
+		"the member": func(of []compose.Member) []compose.Member { return of[1:] },
+		"its rules": func(of []compose.Member) []compose.Member {
+			of[0].Include, of[0].Prompts, of[0].Resources = []string{"z"}, []string{"z"}, []string{"z"}
+			return of
+		},
+	}
+	for how, lose := range lost {
+		for what, c := range map[string]struct{ list, method, params string }{
+			"a tool":      {"tools/list", "tools/call", `{"name":"search"}`},
+			"a prompt":    {"prompts/list", "prompts/get", `{"name":"search"}`},
+			"a resource":  {"resources/list", "resources/read", `{"uri":"` + resource + `"}`},
+			"an app":      {"tools/list", "resources/read", `{"uri":"` + app + `"}`},
+			"a template":  {"resources/templates/list", "resources/read", `{"uri":"y:1"}`},
+			"to complete": {"prompts/list", "completion/complete", `{"ref":{"type":"ref/prompt","name":"search"}}`},
+		} {
+			t.Run(how+", "+what, func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					a, b, other := same(), same(), newFake("other")
+					of := func() []compose.Member {
+						all := members("a", a, "b", b, "other", other)
+						all[0].Prefix, all[1].Prefix = new(""), new("")
+						return all
+					}
+					v := newView(t, of())
+					client := open(t, v)
+					client.request(2, c.list, "{}")
+					client.request(3, c.method, c.params)
+					client.take()
+					replace(t, v, lose(of()))
+					time.Sleep(time.Second)
+					client.take()
+					b.conn().take()
+					client.request(4, c.method, c.params)
+					if got := strings.Join(b.conn().take(), "\n"); strings.Contains(got, c.method) {
+						t.Errorf("the other member got what was meant for the first: %s", got)
+					}
+					if got := strings.Join(client.take(), "\n"); !strings.Contains(got, `"error"`) {
+						t.Errorf("got %s, want an error", got)
+					}
+					client.request(5, c.list, "{}")
+					client.request(6, c.method, c.params)
+					if got := strings.Join(b.conn().take(), "\n"); !strings.Contains(got, c.method) {
+						t.Errorf("after a new list: the other member got %q", got)
+					}
+				})
+			})
+		}
+	}
+}

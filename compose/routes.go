@@ -141,17 +141,24 @@ func (s *session) atStart(to destination, fault *jsonrpc.Error, wait bool) (dest
 }
 
 // named returns the function that finds the member of a tool or prompt: by the list that the client was shown, by the
-// newest one, and by a server's own name if only one has it.
+// newest one, and by a server's own name if only one has it. A name that the client was shown leads to no other member,
+// also if its own has left or does not have it any more: the call, with its arguments, is not meant for that one.
 func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc.Error, bool) {
 	word := strings.TrimSuffix(kind.Member(), "s")
 	return func(s *session, name string) (destination, *jsonrpc.Error, bool) {
 		s.want(kind)
 		seen := s.seen(kind)
 		for _, r := range seen {
-			if o, ok := r.Named(kind, name); ok {
-				if l := s.linkOf(kind, o); l != nil && s.isOffered(kind, name) {
-					return destination{link: l, own: o.Own}, nil, false
-				}
+			o, ok := r.Named(kind, name)
+			if !ok {
+				continue
+			}
+			l := s.linkOf(kind, o)
+			if l == nil && r == s.told[kind] {
+				return s.unknown(kind, word, name)
+			}
+			if l != nil && s.isOffered(kind, name) {
+				return destination{link: l, own: o.Own}, nil, false
 			}
 		}
 		bare := make(map[string]destination) // by the final name

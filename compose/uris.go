@@ -84,6 +84,9 @@ func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 		if l := s.linkTo(c.member); l != nil && s.newest().Allows(c.member, uri) {
 			return destination{link: l, own: uri}, nil, c.wait
 		}
+		if c.told { // the request is not meant for another one
+			break
+		}
 	}
 	fault := jsonrpc.Errorf(mcp.CodeResourceNotFound, "resource not found")
 	fault.Data = map[string]string{"uri": uri}
@@ -109,6 +112,7 @@ func (s *session) awaits(kind merge.Kind, uri, before string) bool {
 type candidate struct {
 	member string
 	wait   bool // a list that is on its way may have a better one
+	told   bool // the client was shown that the member has it
 }
 
 // candidates returns the members that may have a URI, the best first: those with a listed tool whose app is there, of
@@ -116,12 +120,13 @@ type candidate struct {
 // a template.
 func (s *session) candidates(uri string) (all []candidate) {
 	for _, r := range s.seen(merge.Tools) {
+		wasTold := func(member string) bool { return r == s.told[merge.Tools] && r.Allows(member, uri) }
 		apps := r.Apps(uri)
 		if slices.Contains(apps, s.lastCalled) {
-			all = append(all, candidate{member: s.lastCalled})
+			all = append(all, candidate{member: s.lastCalled, told: wasTold(s.lastCalled)})
 		}
 		for _, member := range apps {
-			all = append(all, candidate{member: member})
+			all = append(all, candidate{member: member, told: wasTold(member)})
 		}
 	}
 	if member, ok := s.named.members[uri]; ok {
@@ -129,20 +134,20 @@ func (s *session) candidates(uri string) (all []candidate) {
 	}
 	if told := s.told[merge.Resources]; told != nil {
 		if member, ok := told.Resource(uri); ok { // the client was shown it there
-			all = append(all, candidate{member: member})
+			all = append(all, candidate{member: member, told: true})
 		}
 	}
 	if member, ok := s.newest().Resource(uri); ok {
-		all = append(all, candidate{member, s.awaits(merge.Resources, uri, member)})
+		all = append(all, candidate{member: member, wait: s.awaits(merge.Resources, uri, member)})
 	}
 	if told := s.told[merge.Templates]; told != nil {
 		if member, ok := told.Template(uri); ok {
-			all = append(all, candidate{member, s.awaits(merge.Resources, uri, "")})
+			all = append(all, candidate{member: member, wait: s.awaits(merge.Resources, uri, ""), told: true})
 		}
 	}
 	if member, ok := s.newest().Template(uri); ok {
 		wait := s.awaits(merge.Resources, uri, "") || s.awaits(merge.Templates, uri, member)
-		all = append(all, candidate{member, wait})
+		all = append(all, candidate{member: member, wait: wait})
 	}
 	return all
 }
