@@ -193,7 +193,8 @@ func (i *Installer) base(remote Remote) (string, error) {
 // safe to this machine alone, and only allowed if plain is set.
 func isSafe(u *url.URL, plain bool) bool {
 	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || plain && u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+	isLocal := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return u.Scheme == "https" || plain && u.Scheme == "http" && isLocal
 }
 
 // compare compares checksums with those of the table, or of an earlier download. It returns true if
