@@ -32,13 +32,13 @@ export const steps = {
 
   async 'the page at / finds tools, and has what clients need'() {
     const page = await open(`${gateway}/`);
-    await press(page, 'Copy what Claude Code needs for bookshop');
+    await press(page, 'Copy for Claude Code: bookshop');
     assert.equal(await copied(page), `claude mcp add --transport http bookshop ${gateway}/bookshop/mcp`);
     await page.selectOption('#client', 'Cursor');
-    await press(page, 'Copy what Cursor needs for all servers');
+    await press(page, 'Copy all for Cursor');
     assert.deepEqual(JSON.parse(await copied(page)).mcpServers, { mcp: { url: `${gateway}/mcp` } });
     await page.reload();
-    await page.getByRole('button', { name: 'Copy what Cursor needs for demo' }).waitFor();
+    await page.getByRole('button', { name: 'Copy for Cursor: demo' }).waitFor();
     await page.selectOption('#client', 'Claude Code');
     await page.keyboard.press('Tab');
     await page.keyboard.press('/');
@@ -77,13 +77,13 @@ export const steps = {
     const page = await open(`${locked}/`);
     await page.locator('.card').getByText('wants a token').waitFor();
     await accessible(page, 'the card of a server that wants a token');
-    await page.getByLabel('Token').fill('not-the-token');
+    await page.getByRole('textbox', { name: 'Token' }).fill('not-the-token');
     await press(page, 'Show');
     await sees(page, 'The gateway does not take this token');
-    await page.getByLabel('Token').fill(token);
+    await page.getByRole('textbox', { name: 'Token' }).fill(token);
     await press(page, 'Show');
     await page.locator('.card').getByText('wants a token').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: /^Copy what Claude Code needs for/ }).click();
+    await page.getByRole('button', { name: /^Copy for Claude Code:/ }).click();
     const text = await copied(page);
     assert.ok(text.includes('Bearer TOKEN') && !text.includes(token), text);
     await page.locator('.card h2 a').click();

@@ -225,7 +225,7 @@ class Cards {
       el('p', { class: 'counts' }, countsOf(server)),
       entry && el('div', { class: 'paste' },
         entry.lack ? el('p', { class: 'soft' }, entry.lack) : [
-          copier(`Copy for ${this.client}`, () => entry.text, `Copy what ${this.client} needs for ${server.name}`),
+          copier(`Copy for ${this.client}`, () => entry.text, `Copy for ${this.client}: ${server.name}`),
           copier('Copy the URL', () => url, `Copy the URL of ${server.name}`),
           entry.install && el('a', { class: 'install', href: entry.install, 'aria-label': `Install ${server.name} in ${this.client}` }, 'Install'),
           el('details', {}, el('summary', { 'aria-label': `Show what ${this.client} needs for ${server.name}` }, 'Show'),
@@ -250,7 +250,7 @@ class Cards {
     });
     if (this.shownForAll === text) return;
     this.shownForAll = text;
-    show(this.forAll, copier(`Copy all for ${this.client}`, () => text, `Copy what ${this.client} needs for all servers`),
+    show(this.forAll, copier(`Copy all for ${this.client}`, () => text),
       el('details', {}, el('summary', {}, 'Show'), el('pre', { tabindex: 0 }, text), all.aboutProgram && el('p', { class: 'soft' }, all.aboutProgram), all.aboutToken && el('p', { class: 'soft' }, all.aboutToken)));
   }
 
