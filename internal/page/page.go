@@ -366,7 +366,7 @@ var modules = []string{
 	"jsonschema.js", "schema.js", "check.js", "secrets.js", "form.js",
 	"list.js", "result.js", "connect.js", "limits.js", "head.js", "calls.js",
 	"tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js", "dock.js",
-	"main.js",
+	"members.js", "main.js",
 }
 
 var (

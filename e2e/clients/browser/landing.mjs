@@ -73,6 +73,18 @@ export const steps = {
     await close(page);
   },
 
+  async 'the page of a view says what its servers do, like the page at /'() {
+    const page = await open(`${gateway}/mcp`);
+    await ready(page);
+    await press(page, 'About');
+    await page.getByRole('heading', { name: 'Servers of this view' }).waitFor();
+    await page.getByText('Where each tool comes from').click();
+    await page.locator('.drawer li', { hasText: 'bookshop__find_books' }).getByText('from bookshop, there find_books').waitFor();
+    await page.locator('.drawer li', { hasText: 'broken' }).getByText('the database is down').first().waitFor();
+    await accessible(page, 'the servers of a view');
+    await close(page);
+  },
+
   async 'the page at / asks for a token, and copies none'() {
     const page = await open(`${locked}/`);
     await page.locator('.card').getByText('wants a token').waitFor();

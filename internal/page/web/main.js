@@ -8,6 +8,7 @@ import { longest } from './connect.js';
 import { ToolsView } from './tools.js';
 import { PromptsView } from './prompts.js';
 import { ResourcesView } from './resources.js';
+import { membersView } from './members.js';
 import { LogsView } from './logs.js';
 import { prepareChecks } from './check.js';
 import { elicit } from './elicit.js';
@@ -155,7 +156,7 @@ export class App {
       opener?.focus({ preventScroll: true });
       opener = undefined;
     };
-    const parts = [{ label: 'About', title: 'About the server', inside: this.told }, { label: 'Connect', title: 'Connect a client', inside: this.connect }];
+    const parts = [{ label: 'About', title: 'About the server', inside: el('div', {}, this.told, membersView(this.url, () => this.token())) }, { label: 'Connect', title: 'Connect a client', inside: this.connect }];
     const buttons = parts.map(part => {
       const made = button(part.label, () => {
         const isOpen = opener === made;

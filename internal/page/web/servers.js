@@ -1,6 +1,6 @@
 // The page at the root: a card for each server and view that the visitor may know of. It asks for the state of all
 // every few seconds, while it can be seen: that opens no session.
-import { el, show, button, copier, named, clip, count, say } from './dom.js';
+import { el, show, button, copier, named, clip, count, say, recall, remember } from './dom.js';
 import { entries, shell } from './connect.js';
 
 /**
@@ -63,11 +63,6 @@ function tokenKeyOf(url) { return `token ${new URL(url).pathname}`; }
 /** @param {string} state */
 function stateMark(state) { return el('span', { class: `mark ${looks[state] ?? ''}` }, wordsOf[state] ?? state); }
 
-/** remembered returns a value that the browser keeps, or nothing where it keeps none. */
-function remembered() {
-  try { return localStorage.getItem(clientKey) ?? ''; } catch { return ''; }
-}
-
 class Cards {
   constructor() {
     /** @type {Record<string, import('./connect.js').Paste[]>} */
@@ -84,7 +79,7 @@ class Cards {
     /** @type {Map<string, { of: string, element: HTMLElement }>} */
     this.cards = new Map();
     const titles = [...new Set(Object.values(this.pastes).flat().map(paste => paste.title))];
-    const before = remembered();
+    const before = recall(clientKey);
     this.client = titles.includes(before) ? before : titles[0] ?? '';
     this.heading = el('h1', {}, 'MCP servers');
     this.find = el('input', { type: 'search', id: 'find', placeholder: 'Find a tool of any server', 'aria-label': 'Find a tool of any server', autocomplete: 'off', oninput: () => this.showTools() });
@@ -113,7 +108,7 @@ class Cards {
 
   chooseClient() {
     this.client = this.choose.value;
-    try { localStorage.setItem(clientKey, this.client); } catch { /* it is kept until the page is left */ }
+    remember(clientKey, this.client);
     this.cards.clear();
     this.draw();
     this.tag = '';
