@@ -40,6 +40,7 @@ type link struct {
 	paces [merge.Kinds]pace      // of the reads of lists that change
 	tried [merge.Kinds]time.Time // when a list could not be read; zero: it could, or has not been read
 	why   string                 // it fails; empty: it does not
+	old   bool                   // its lists are of a connection that is over
 	late  bool                   // a list has waited for it in vain, and no other one of this session does
 	used  bool                   // it has got a request of the client, so that its server runs
 }
@@ -317,16 +318,22 @@ func (l *link) unread(kind merge.Kind, why string) {
 	l.s.settle()
 }
 
-// publish makes the tools of the member a part of what the client gets, and reads the other lists that are wanted.
+// publish makes the tools of the member a part of what the client gets, and reads the other lists that are wanted, also
+// those that an earlier connection had.
 func (l *link) publish() {
 	l.late = false
 	l.s.view.noteListed(l)
 	l.resubscribe()
 	for kind := range merge.Kinds {
-		if l.s.wants[kind] && l.lists[kind] == nil {
+		switch {
+		case !l.s.wants[kind]:
+		case l.lists[kind] == nil:
 			l.event(wanted, kind)
+		case l.old && kind != merge.Tools:
+			l.event(changed, kind)
 		}
 	}
+	l.old = false
 	l.s.changed()
 }
 
@@ -394,7 +401,7 @@ func (l *link) disconnect(untaken jsonrpc.ID) {
 	s, c := l.s, l.conn
 	close(c.over)
 	s.later(func() { _ = c.Close() }) // how it ended does not matter any more
-	l.conn, l.used, l.asks = nil, false, false
+	l.conn, l.used, l.asks, l.old = nil, false, false, true
 	l.reads = [merge.Kinds]*listRead{}
 	l.tried = [merge.Kinds]time.Time{}
 	l.stopPaces()

@@ -185,6 +185,24 @@ func TestMemberThatComesBack(t *testing.T) {
 	})
 }
 
+// A member that comes back may have other prompts and resources, too. Those that nobody has wanted are not read.
+func TestOtherListsOfAMemberThatComesBack(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := full("a")
+		c := open(t, newView(t, members("a", a, "b", newFake("t"))))
+		c.request(2, "prompts/list", `{}`)
+		c.take()
+		time.Sleep(time.Minute)
+		a.set(func(f *fake) { f.lists["prompts/list"] = listOf("prompts", "name", "new") })
+		a.conn().end(io.EOF)
+		time.Sleep(time.Second)
+		c.want("told", `{"method":"notifications/prompts/list_changed"}`)
+		c.request(3, "prompts/list", `{}`)
+		c.want("list", `{"id":3,"result":`+listOf("prompts", "name", "a__new")+`}`)
+		ssetest.Want(t, "reads of resources", a.asked("resources/list"), 0)
+	})
+}
+
 // When one session finds a member well, all sessions try again.
 func TestOneSessionFindsAMemberWell(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
