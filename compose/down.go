@@ -57,6 +57,12 @@ func (s *session) send(r request, to destination) error {
 		s.unlock()
 		return nil
 	}
+	to.link.use()
+	if to.link.awaitsLevel(r) {
+		s.wait(&waiter{request: r, call: true})
+		s.unlock()
+		return nil
+	}
 	if r.m.Method == mcp.MethodSubscribe {
 		if fault := s.noteWish(r, to); fault != nil {
 			s.refuse(r.number, fault)
@@ -65,7 +71,6 @@ func (s *session) send(r request, to destination) error {
 		}
 	}
 	s.open[r.number] = c
-	to.link.use()
 	if r.m.Method == mcp.MethodCallTool {
 		s.lastCalled = to.link.m.Name
 	}

@@ -42,7 +42,9 @@ type link struct {
 	why   string                 // it fails; empty: it does not
 	old   bool                   // its lists are of a connection that is over
 	late  bool                   // a list has waited for it in vain, and no other one of this session does
-	used  bool                   // it has got a request of the client, so that its server runs
+	used  bool                   // it has got a request of the client, or the level before one: its server runs
+
+	levelTimer *time.Timer // ends the wait for the answer to logging/setLevel; nil: nothing waits for that
 }
 
 // listRead is a list that is being read.
@@ -405,6 +407,7 @@ func (l *link) disconnect(untaken jsonrpc.ID) {
 	l.reads = [merge.Kinds]*listRead{}
 	l.tried = [merge.Kinds]time.Time{}
 	l.stopPaces()
+	l.stopLevelTimer()
 	s.dropAsked(c)
 	for number, on := range s.open {
 		if on == c {

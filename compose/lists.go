@@ -23,7 +23,7 @@ const (
 	changesTogether = 250 * time.Millisecond
 )
 
-// waiter is a request that waits for lists of members.
+// waiter is a request that waits for lists of members, or for the answer of its member to the level of log messages.
 type waiter struct {
 	request
 	kind  merge.Kind // of a request for a list
@@ -85,8 +85,8 @@ func (s *session) listing(r request, kind merge.Kind) {
 // other client anything: see View.noteLate.
 func (s *session) mustWait(w *waiter) bool {
 	if w.call {
-		_, _, wait := s.route(w.request)
-		return wait
+		to, fault, wait := s.route(w.request)
+		return wait || fault == nil && to.link.awaitsLevel(w.request)
 	}
 	for _, l := range s.links {
 		if l.pending(w.kind) && !l.isSlow() {

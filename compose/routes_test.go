@@ -326,6 +326,65 @@ func TestLevel(t *testing.T) {
 	})
 }
 
+// A request waits until its member has answered the level of log messages: with a result or an error, by its end, or not
+// at all for a second. Requests to other members go on meanwhile.
+func TestRequestWaitsForTheLevel(t *testing.T) {
+	const get, again = `{"id":3,"method":"prompts/get","params":{"name":"p"}}`, `{"id":6,"method":"tools/call","params":{"name":"t"}}`
+	for name, c := range map[string]struct {
+		then func(a *fake) // after half a second
+		took time.Duration
+	}{
+		"it answers":   {func(a *fake) { a.conn().answerHeld(`{}`) }, 500 * time.Millisecond},
+		"it refuses":   {func(a *fake) { a.conn().refuseHeld(`{"code":-32602,"message":"no"}`) }, 500 * time.Millisecond},
+		"it is silent": {func(*fake) {}, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a, b := full("a"), newFake("t")
+				a.silent["logging/setLevel"] = true
+				client := open(t, newView(t, members("a", a, "b", b)))
+				client.request(2, "logging/setLevel", `{"level":"info"}`)
+				a.conn().take()
+				b.conn().take()
+				begin := time.Now()
+				client.request(3, "prompts/get", `{"name":"a__p"}`)
+				client.request(4, "tools/call", `{"name":"a__t"}`)
+				client.request(5, "tools/call", `{"name":"b__t"}`)
+				client.take()
+				b.wantGot(t, "another member", `{"id":5,"method":"tools/call","params":{"name":"t"}}`)
+				a.wantGot(t, "at once")
+				client.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
+				ssetest.WantText(t, "cancelled", strings.Join(client.take(), ""), `{"id":4,"error":`)
+				time.AfterFunc(500*time.Millisecond, func() { c.then(a) })
+				time.Sleep(c.took - time.Nanosecond)
+				synctest.Wait()
+				a.wantGot(t, "before")
+				time.Sleep(time.Until(begin.Add(c.took)))
+				synctest.Wait()
+				a.wantGot(t, "then", get)
+				client.request(6, "tools/call", `{"name":"a__t"}`)
+				a.wantGot(t, "the next one", again)
+			})
+		})
+	}
+	inBubble(t, func(t *testing.T) { // the connection ends: the client may repeat the request, which waits again
+		a := full("a")
+		a.silent["logging/setLevel"] = true
+		client := open(t, newView(t, members("a", a)))
+		client.request(2, "logging/setLevel", `{"level":"info"}`)
+		time.Sleep(time.Minute)
+		client.request(3, "prompts/get", `{"name":"p"}`)
+		client.take()
+		a.conn().end(io.EOF)
+		ssetest.Want(t, "dials", a.dialled(), 2)
+		ssetest.WantText(t, "it is lost", strings.Join(client.take(), ""), `{"id":3,"error":`, `"retryable":true`)
+		client.request(6, "tools/call", `{"name":"t"}`)
+		a.wantGot(t, "on the new connection", `{"method":"notifications/initialized"}`)
+		a.conn().answerHeld(`{}`)
+		a.wantGot(t, "when it has the level", again)
+	})
+}
+
 // A client hears of resources that it subscribes to, at the member that has them, also after that has come back.
 func TestSubscriptions(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -306,6 +306,7 @@ func (s *session) Close() error {
 			close(l.conn.over)
 			l.conn = nil
 			l.stopPaces()
+			l.stopLevelTimer()
 		}
 	}
 	clear(s.waiting)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
@@ -18,6 +19,9 @@ const (
 	maxSubscriptionBytes = 256 << 10
 )
 
+// levelWait bounds how long requests wait for a member to answer logging/setLevel.
+const levelWait = time.Second
+
 // subscription is a subscription of the client.
 type subscription struct {
 	member   string
@@ -27,8 +31,8 @@ type subscription struct {
 // wish is a request to subscribe that a member has.
 type wish struct{ uri, member string }
 
-// setLevel keeps the level of log messages. Members get it that the client has used; the others get it with their first
-// request, because a level is no reason to start a server.
+// setLevel keeps the level of log messages. Members that the client has used get it now; the others get it before their
+// first request, because a level is no reason to start a server.
 func (s *session) setLevel(r request) {
 	level := r.m.Param("level")
 	if _, ok := level.Text(); !ok || level.Ambiguous {
@@ -44,12 +48,42 @@ func (s *session) setLevel(r request) {
 	s.answer(r.number, []byte(`{}`))
 }
 
-// sendLevel sends the level to a member that knows it.
+// sendLevel sends the level to a member that knows it. Requests to the member wait until it has answered, or levelWait
+// is over: over HTTP a request may overtake the level, and what the member logs then would be lost.
 func (l *link) sendLevel() {
-	if l.s.level != nil && mcp.Declares(l.said, "capabilities", "logging") {
-		params := json.RawMessage(`{"level":` + string(l.s.level) + `}`)
-		l.ask(mcp.MethodSetLevel, params, func(*jsonrpc.Message, string) {}) // the client has its answer
+	if l.s.level == nil || !mcp.Declares(l.said, "capabilities", "logging") {
+		return
 	}
+	l.stopLevelTimer()
+	var timer *time.Timer
+	over := func() {
+		if l.levelTimer == timer { // else a newer level is on its way, or the connection is over
+			l.stopLevelTimer()
+			l.s.settle()
+		}
+	}
+	timer = time.AfterFunc(levelWait, func() {
+		l.s.mu.Lock()
+		defer l.s.unlock()
+		over()
+	})
+	l.levelTimer = timer
+	params := json.RawMessage(`{"level":` + string(l.s.level) + `}`)
+	l.ask(mcp.MethodSetLevel, params, func(*jsonrpc.Message, string) { over() }) // the client has its answer
+}
+
+// stopLevelTimer has no request wait for the answer to the level.
+func (l *link) stopLevelTimer() {
+	if l.levelTimer != nil {
+		l.levelTimer.Stop()
+		l.levelTimer = nil
+	}
+}
+
+// awaitsLevel reports whether a request has to wait until the member has answered the level. The end of a subscription
+// does not wait: it knows its member, and is not routed again.
+func (l *link) awaitsLevel(r request) bool {
+	return l.levelTimer != nil && r.m.Method != mcp.MethodUnsubscribe
 }
 
 // use notes that a member gets a request of the client.
