@@ -87,7 +87,7 @@ func TestModelIsChanged(t *testing.T) {
 	w := newWorld(t)
 	used := func() string {
 		w.Helper()
-		found := w.searched(w.docs, word(3)+" government")
+		found := w.searched(w.docs, word(3)+" government prime leaders")
 		for _, name := range []string{"doc-3.md", "state.txt"} {
 			if !slices.ContainsFunc(found.Results, func(r api.Result) bool { return filepath.Base(r.Path) == name }) &&
 				(name == "doc-3.md" || found.Performance.ModelUsed != api.ModelLexical) {

@@ -329,9 +329,9 @@ func product(row []int8, query []int32) int64 {
 }
 
 // similarity makes a similarity of a cosine: 0 for texts that have nothing in common, and 1
-// for the same text.
+// for the same text, whose cosine can be a little over 1 because its row is rounded.
 func (v *File) similarity(cosine float32) float64 {
-	return max(0, (float64(cosine)-v.head.Floor)/(1-v.head.Floor))
+	return min(max(0, (float64(cosine)-v.head.Floor)/(1-v.head.Floor)), 1)
 }
 
 // Of returns the similarity of a text.

@@ -57,3 +57,17 @@ func TestRowsRankAsTheirVectorsDo(t *testing.T) {
 		f.Close()
 	}
 }
+
+// TestSimilarityIsAtMostOne has a vector whose rounded row is longer than 1.
+func TestSimilarityIsAtMostOne(t *testing.T) {
+	var f File
+	f.Open(filepath.Join(t.TempDir(), "vectors"), "m")
+	defer f.Close()
+	key, vector := KeyOf("text"), Unit([]float32{1, 0.1})
+	if err := f.Add([]Key{key}, [][]float32{vector}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if of, near := f.Of(key, vector), f.Nearest(vector, 1)[key]; of != 1 || near != 1 {
+		t.Errorf("the similarity of a text to itself is %v and %v, want 1", of, near)
+	}
+}
