@@ -23,7 +23,7 @@ func forbidden(of []compose.Member, name string) []compose.Member {
 }
 
 // A client that may not use a member any more loses its connection at once, with the call and the question that are
-// open there. Those of another member go on. A name that the client was shown leads nowhere.
+// open there. A call at another member goes on. A name that the client was shown leads nowhere.
 func TestAccessThatIsLost(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a, b := full("a"), full("b")

@@ -114,9 +114,7 @@ type Report struct {
 
 // Members returns what is known of each member, from state alone, in their order.
 func (v *View) Members() []Report {
-	v.mu.Lock()
-	members := v.setup.members
-	v.mu.Unlock()
+	members := v.configured().members
 	all := make([]Report, len(members))
 	for i, m := range members {
 		all[i] = v.known.report(m.Name)
@@ -135,9 +133,7 @@ func (v *View) forget(s *session) {
 // Ready returns nil if a member is ready, by the Ready of its Upstream; else why none is. A member whose Upstream has
 // none counts as ready. All are asked at once, and the first that is ready decides.
 func (v *View) Ready(ctx context.Context) error {
-	v.mu.Lock()
-	members := v.setup.members
-	v.mu.Unlock()
+	members := v.configured().members
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	results := make(chan error, len(members))

@@ -1,29 +1,70 @@
 package compose
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 )
 
-// init opens to the program sse-server the rules of a view, which are no part of the public API.
+// init opens the rules of a view to the program sse-server, and to the gateway in front. They are no part of the public
+// API.
 func init() {
-	merge.Provide(func(view any) merge.Input {
-		v := view.(*View)
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		return v.setup.input()
-	}, func(view any, r *merge.Result) (tools []json.RawMessage) {
-		if view.(*View).Searches() {
-			for _, tool := range toolsOfSearch(r, nil) {
-				encoded, _ := json.Marshal(tool) // all of it has a JSON form
-				tools = append(tools, encoded)
-			}
-			return tools
-		}
-		for _, e := range r.Lists[merge.Tools] {
-			tools = append(tools, e.Raw)
+	merge.OfViews = merge.Views{
+		Input: func(view any) merge.Input { return view.(*View).configured().input() },
+		Listed: func(view any, r *merge.Result) []json.RawMessage {
+			return view.(*View).configured().listed(r)
+		},
+		Offers: func(ctx context.Context, view any, known merge.KnownTools) merge.Offers {
+			return view.(*View).offers(ctx, known)
+		},
+	}
+}
+
+// configured returns the setup that new sessions get.
+func (v *View) configured() *setup {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.setup
+}
+
+// listed returns the tools in the list of a result.
+func (s *setup) listed(r *merge.Result) (tools []json.RawMessage) {
+	if s.opts.Search {
+		for _, tool := range toolsOfSearch(r, nil) {
+			encoded, _ := json.Marshal(tool) // all of it has a JSON form
+			tools = append(tools, encoded)
 		}
 		return tools
-	})
+	}
+	for _, e := range r.Lists[merge.Tools] {
+		tools = append(tools, e.Raw)
+	}
+	return tools
+}
+
+// offers returns what the view would list for the client of ctx, as far as the lists of its members are known. It
+// opens nothing.
+func (v *View) offers(ctx context.Context, known merge.KnownTools) merge.Offers {
+	setup := v.configured()
+	in := setup.input()
+	var all merge.Offers
+	at := make(map[string]int) // the places of members in all
+	for i, m := range setup.members {
+		if !m.may(ctx) {
+			continue
+		}
+		one := merge.OfferingMember{Name: m.Name, Upstream: m.Upstream, Tools: -1}
+		if tools, ok := known(m.Upstream); ok {
+			one.Tools = 0
+			in.Members[i].Lists[merge.Tools] = merge.NewList(merge.Tools, tools)
+		}
+		at[m.Name] = len(all.Members)
+		all.Members = append(all.Members, one)
+	}
+	all.Tools = merge.Build(in).Lists[merge.Tools]
+	for _, tool := range all.Tools {
+		all.Members[at[tool.Member]].Tools++
+	}
+	return all
 }

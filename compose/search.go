@@ -45,11 +45,7 @@ func newSearchable(r *result) *searchable {
 }
 
 // Searches reports whether the tools of the view are found, not listed.
-func (v *View) Searches() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.setup.opts.Search
-}
+func (v *View) Searches() bool { return v.configured().opts.Search }
 
 // Called returns the name of the tool that a tools/call is about: that in the arguments of read_tool and call_tool,
 // where tools are found, else the one that it names. It is empty if no name can be read.

@@ -175,7 +175,7 @@ func TestCallsByTheToolsOfAView(t *testing.T) {
 	})
 }
 
-// What cannot be called gets the error of an unknown tool, which names tools that can.
+// A call of a tool that cannot be called gets the error of an unknown tool, which names others.
 func TestRefusedCallsOfASearch(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		tracker, notes := tracker(), notes()

@@ -185,7 +185,7 @@ func TestMemberThatComesBack(t *testing.T) {
 	})
 }
 
-// A member that comes back may have other prompts and resources, too. Those that nobody has wanted are not read.
+// A member that comes back may have other prompts and resources, too. Lists that nobody has wanted are not read.
 func TestOtherListsOfAMemberThatComesBack(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := full("a")

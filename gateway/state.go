@@ -149,7 +149,7 @@ func (g *Gateway) stateOfView(n *serving, v visitor, s *page.State) {
 		}
 		return nil, false
 	}
-	offers := merge.OffersOf(n.asking(v), n.view(), known)
+	offers := merge.OfViews.Offers(n.asking(v), n.view(), known)
 	reports := make(map[string]compose.Report)
 	for _, one := range n.view().Members() {
 		reports[one.Name] = one

@@ -25,26 +25,6 @@ type Input struct {
 	Limit   *Limit   // of the client that the view is for; nil: none
 }
 
-// The functions that package compose provides.
-var (
-	inputOf func(view any) Input
-	listed  func(view any, result *Result) []json.RawMessage
-)
-
-// Provide sets the functions of InputOf and Listed. Package compose, which is above this one, calls it when it is
-// initialized.
-func Provide(input func(view any) Input, list func(view any, result *Result) []json.RawMessage) {
-	inputOf, listed = input, list
-}
-
-// InputOf returns what the results of a *compose.View depend on, without the lists: a program builds from it what the
-// view would list. Another type is an error of the programmer: it panics.
-func InputOf(view any) Input { return inputOf(view) }
-
-// Listed returns the tools that a *compose.View lists with a result: those of the result, or three of its own that find
-// and call them.
-func Listed(view any, result *Result) []json.RawMessage { return listed(view, result) }
-
 // Member is a member with its rules and its lists.
 type Member struct {
 	Name, Prefix     string

@@ -111,7 +111,7 @@ func offerOfView(v *config.View, of func(*config.Server) *reading) (*offer, erro
 	if err != nil {
 		return nil, err
 	}
-	in := merge.InputOf(view)
+	in := merge.OfViews.Input(view)
 	for i, m := range v.Members {
 		r := of(m.Server)
 		o.servers = append(o.servers, r)
@@ -122,7 +122,7 @@ func offerOfView(v *config.View, of func(*config.Server) *reading) (*offer, erro
 		}
 	}
 	result := merge.Build(in)
-	o.tools, o.listed = result.Lists[merge.Tools], merge.Listed(view, result)
+	o.tools, o.listed = result.Lists[merge.Tools], merge.OfViews.Listed(view, result)
 	for _, left := range result.Left {
 		o.note(leftOut{left, false})
 	}
@@ -212,8 +212,8 @@ func (o *offer) summary() string {
 	return text
 }
 
-// warnings says what of a view is probably a mistake: rules that meet nothing, and tools that are left out although no
-// rule says so. Those of its servers have their own lines.
+// warnings says what is probably a mistake in a view: rules that meet nothing, and tools that are left out although no
+// rule says so. The lines of its servers have the warnings about their own rules.
 func (o *offer) warnings() (lines []string) {
 	for _, u := range o.unmet {
 		if !u.ofServer {
