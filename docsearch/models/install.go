@@ -52,7 +52,12 @@ var files = []struct {
 }
 
 // Files returns the names of the files of a model.
-func Files() []string { return []string{model2vec.TokenizerFile, model2vec.TensorsFile} }
+func Files() (names []string) {
+	for _, file := range files {
+		names = append(names, file.name)
+	}
+	return names
+}
 
 const (
 	maxAttempts  = 5                // in a row that got nothing

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/embed/static"
 )
 
-// The names that stand for no installed model.
+// The names that need no installed model.
 const (
 	Builtin = "glove-100d" // in the binary
 	None    = "none"       // searches are by words alone

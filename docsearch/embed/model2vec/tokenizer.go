@@ -42,9 +42,6 @@ type part struct {
 	Replacement   string          `json:"replacement"`
 	PrependScheme string          `json:"prepend_scheme"`
 	AddPrefix     *bool           `json:"add_prefix_space"`
-	Behavior      string          `json:"behavior"`
-	Left          bool            `json:"strip_left"`
-	Right         bool            `json:"strip_right"`
 }
 
 const maxParts = 32 // of a file, at any depth
