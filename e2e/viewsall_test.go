@@ -58,7 +58,7 @@ func TestEachClientOverAViewOfAllKinds(t *testing.T) {
 	wg.Wait()
 }
 
-// What each server of such a view asks reaches the client that has called it.
+// The question of each server of such a view reaches the client that has called it.
 func TestServersOfAViewAskTheirClient(t *testing.T) {
 	t.Parallel()
 	url, servers := viewOfAllKinds(t)

@@ -310,8 +310,8 @@ func (s *dialKeeper) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	return s.server.Dial(ctx)
 }
 
-// A gateway whose upstream is another one tells it for whom it works; each of the two gives its server the
-// headers that it names.
+// A gateway tells the gateway behind it which client a session is for. Each of the two passes the headers that its own
+// options name.
 func TestDialKnowsForWhom(t *testing.T) {
 	up := &dialKeeper{server: &server{}}
 	withFront(t, up, gateway.Settings{Options: gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"x-b"}}}}, func(t *testing.T, front, member *gateway.Gateway) {

@@ -35,8 +35,8 @@ func (s *settings) newPage(isListed func() bool) (*page.Page, error) {
 	return page.New(opts)
 }
 
-// shownTo returns the gateways that a list for the sender of a request may name: one that not everybody may use is for
-// those whom it lets in.
+// shownTo returns the gateways that a list for the sender of a request may name. A gateway that not everybody may use
+// is in the list if it lets the sender in.
 func shownTo(r *http.Request, all []*Gateway) (shown []*Gateway) {
 	for _, g := range all {
 		o := &g.now.Load().opts

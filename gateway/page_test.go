@@ -270,8 +270,8 @@ func TestRootListsTheServers(t *testing.T) {
 	}, &server{}, &server{})
 }
 
-// A server that not everybody may use is in the lists of those alone whom it lets in: on the page, and in the answer to
-// a path that does not exist.
+// Only clients that a restricted server lets in find it in lists: on the page, and in the answer to a path that does not
+// exist.
 func TestListsOfRestrictedServers(t *testing.T) {
 	change := func(name string, o *gateway.Options) {
 		o.Authenticate = func(r *http.Request) (string, error) {

@@ -65,7 +65,7 @@ func TestSearchOnEachTransport(t *testing.T) {
 	}
 }
 
-// What a client narrows away cannot be found and called, and the three tools stay.
+// A client finds and calls no tool that it narrows away, and the three tools stay.
 func TestNarrowingOfASearch(t *testing.T) {
 	withView(t, gateway.Settings{}, []*server{withReader(), withTools("search")}, func(t *testing.T, w *viewWorld) {
 		w.searches()

@@ -382,8 +382,9 @@ func TestIntrospection(t *testing.T) {
 	})
 }
 
-// Scopes that a token may have are told to clients beside those that it must have, and needed by none. Those that it has
-// are known while it is, without a question; a resource that takes the place of another one knows what that did.
+// Clients are told the scopes that a token may have beside the scopes that it must have; no token needs the former. The
+// resource knows the scopes of a token that it has let in without asking the issuer, and a resource that takes the place
+// of another one inherits them.
 func TestScopesOfATokenThatIsKnown(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, i *issuer) {
 		o := oauth.Options{Scopes: []string{"read"}, Supported: []string{"write"}}

@@ -197,7 +197,8 @@ func (p person) sleepAt(t *testing.T, tool string, sessions []*mcp.ClientSession
 }
 
 // A token has the servers, and in views the tools, of its principal: over both transports and without a session, from
-// the start and after each reload. Who loses a server loses its streams and calls at once, and keeps the rest.
+// the start and after each reload. A principal that loses a server loses its streams and calls at once, and keeps the
+// rest.
 func TestPrincipals(t *testing.T) {
 	t.Parallel()
 	const tokens = "alice:alice-0123456789abcdef\nbob:bob-0123456789abcdef\n"

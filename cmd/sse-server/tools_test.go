@@ -35,7 +35,7 @@ func toolsPrinted(t *testing.T, env map[string]string, code int, args ...string)
 }
 
 // The command tools prints the list that clients get at each URL, in their order. A dead server is named and costs its
-// own tools. What is remembered is not started again.
+// own tools. A server that memory knows is not started again.
 func TestToolsAreThoseThatClientsGet(t *testing.T) {
 	t.Parallel()
 	file := clitest.WriteFile(t, "gw.yaml", "servers:\n  one: "+childConfig(t, "")+"\n  two: {exclude: [sleep]}\n  gone: {command: [no-such-program-at-all]}\n"+

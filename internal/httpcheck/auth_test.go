@@ -84,7 +84,7 @@ func TestErrorsOfAuthentication(t *testing.T) {
 	}
 }
 
-// Who is known, and may not, is told of no other token: clients would ask for one again and again.
+// A 403 for a known principal asks for no other token: clients would ask for one again and again.
 func TestForbiddenHasNoChallenge(t *testing.T) {
 	for challenge, want := range map[string]string{"": "", `error="insufficient_scope"`: `Bearer realm="mcp-sse", error="insufficient_scope"`} {
 		refusal := &auth.Error{Status: http.StatusForbidden, Message: "bob may not", Challenge: challenge}

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/advice"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
@@ -93,10 +95,6 @@ func (l *lister) offers() (offers []*offer, err error) {
 // readAll reads the lists of the servers, as many at a time as there are processors. The error says what is wrong with
 // the configuration.
 func (l *lister) readAll(ctx context.Context) error {
-	var asking sync.WaitGroup
-	var once sync.Once
-	var wrong error
-	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	limit := time.Duration(0)
 	var names []string
 	for _, s := range l.c.ChosenServers() {
@@ -105,20 +103,17 @@ func (l *lister) readAll(ctx context.Context) error {
 	}
 	shown := l.check.showWaiting(strings.Join(names, ", ")+": asking for tools", limit)
 	defer shown()
+	var asking errgroup.Group
+	asking.SetLimit(runtime.GOMAXPROCS(0))
 	for _, s := range l.c.ChosenServers() {
-		asking.Go(func() { // ends with ctx, or with the times of the gateway
-			places <- struct{}{}
-			defer func() { <-places }()
+		asking.Go(func() error { // ends with ctx, or with the times of the gateway
 			if ctx.Err() != nil {
-				return
+				return nil
 			}
-			if err := l.readOne(ctx, s); err != nil {
-				once.Do(func() { wrong = err })
-			}
+			return l.readOne(ctx, s)
 		})
 	}
-	asking.Wait()
-	return wrong
+	return asking.Wait()
 }
 
 // readOne reads the lists of a server.

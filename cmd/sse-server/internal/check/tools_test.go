@@ -62,8 +62,8 @@ var teamTools = map[string]string{
 	"notes":  `[{"name":"a_note"},{"name":"note"},{"name":"evil\u001b[0m"}]`,
 }
 
-// What is printed of a view: final name, server and own name; each rule that leaves something out, of the server or the
-// view, by name, hint, name taken or limit; rules that meet nothing; and the cost.
+// The command prints of a view: final name, server and own name; each rule that leaves something out, of the server or
+// the view, by name, hint, name taken or limit; rules that meet nothing; and the cost.
 func TestToolsOfAView(t *testing.T) {
 	l, out := readByHand(t, teamTools, "team", "--for", "trae")
 	offers, err := l.offers()

@@ -75,17 +75,17 @@ func (c *Config) restrictOperators(place string) error {
 	return nil
 }
 
-// only returns a function that lets in those alone whom names has, of those whom before lets in. refusal has a %q
-// for the principal, who is told it. If before is nil, it lets in nobody.
+// only returns a function that lets a principal in if before does and names has it; nobody if before is nil. refusal
+// has a %q for the principal, who gets that text.
 func only(before authenticate, names *selection.Names, refusal string) authenticate {
 	return func(r *http.Request) (principal string, err error) {
 		if before != nil {
 			principal, err = before(r)
 		}
-		if err == nil && (before == nil || !names.Has(principal)) {
-			return "", &auth.Error{Status: http.StatusForbidden, Message: fmt.Sprintf(refusal, principal)}
+		if err != nil || before != nil && names.Has(principal) {
+			return principal, err
 		}
-		return principal, err
+		return "", &auth.Error{Status: http.StatusForbidden, Message: fmt.Sprintf(refusal, principal)}
 	}
 }
 

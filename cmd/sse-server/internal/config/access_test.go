@@ -44,8 +44,8 @@ func statusFor(authenticate func(*http.Request) (string, error), principal strin
 	return refused.Status
 }
 
-// Server and view decide, each for its own URL, who may use it; in a view both do. What is given for all holds where
-// nothing else is said.
+// Each server and each view decides who may use its own URL; in a view, the server decides too. Principals at the top
+// level hold for all that have none of their own.
 func TestPrincipals(t *testing.T) {
 	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", "auth-tokens-file: "+tokensOf(t, "alice", "bob", "ci-1")+`
 principals: [alice, ci-*]

@@ -48,8 +48,12 @@ var named = []string{"check", "tools"}
 // isNoName reports whether a word in the place of such a name is something else for certain: a program that starts
 // servers, an address, a file of options, or a flag with a dash of an editor.
 func isNoName(word string) bool {
-	return naming.IsLauncher(word) || strings.ContainsAny(word, "/—–") ||
-		slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, filepath.Ext(word))
+	return naming.IsLauncher(word) || strings.ContainsAny(word, "/—–") || isFileOfOptions(word)
+}
+
+// isFileOfOptions reports whether a word is the name of a file that has options, here or for other programs.
+func isFileOfOptions(word string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".toml"}, filepath.Ext(word))
 }
 
 // unexpected returns the error about an argument that has no place.
@@ -94,8 +98,7 @@ func placeOf(word string, args []string) string {
 		return "each variable has its own --env, as in: --env A=1 --env B=2"
 	case i > 1 && before(2) == "--header" && strings.HasSuffix(before(1), ":"):
 		return "write a header in quotes, as in: --header 'NAME: VALUE'"
-	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"), strings.HasSuffix(word, ".json"),
-		strings.HasSuffix(word, ".toml"):
+	case isFileOfOptions(word):
 		return "a file of options goes after --config, as in: " + program + "--config " + word
 	case strings.Contains(word, "://"):
 		return "the address of a remote server goes after --url, as in: " + program + "--url " + word
