@@ -5,6 +5,7 @@ import { StreamableHTTP, HTTPSSE, Unreachable, visible } from './transport.js';
 import { Session, newest, needsToken, paced } from './session.js';
 import { headline, trouble, aboutView, connectView, conditionOf, conditions } from './head.js';
 import { longest } from './connect.js';
+import { tokenField, tokenForm } from './token.js';
 import { ToolsView } from './tools.js';
 import { PromptsView } from './prompts.js';
 import { ResourcesView } from './resources.js';
@@ -376,28 +377,18 @@ export class App {
     this.isRefused = true;
     this.isOAuth = /resource_metadata=/.test(refused.challenge);
     this.showConnect();
-    const input = el('input', { type: 'password', autocomplete: 'off', required: true, id: 'token' });
-    const { isOAuth } = this, { login } = this.about;
-    const fault = el('p', { class: 'bad', role: 'alert' }, this.loginFault && clip(this.loginFault, 500));
-    const logIn = login && button('Log in', () => beginLogin(login, this.url).catch(error => show(fault, clip(error.message, 500))), { class: 'main' });
-    show(this.asks, el('form', { class: 'ask', 'aria-labelledby': 'token-title', onsubmit: (/** @type {Event} */ event) => {
-      event.preventDefault();
-      const token = input.value.trim();
-      if (!/^[!-~]+$/.test(token)) {
-        show(fault, 'This is not a token: it has characters that no header may have, such as spaces, line ends, or letters with accents.');
-        return;
-      }
-      sessionStorage.setItem(this.tokenKey, token);
-      this.open();
-    } },
-    el('h2', { id: 'token-title' }, this.token() ? 'The gateway does not take this token' : 'The gateway wants a token'),
-    isOAuth && el('p', {}, 'Clients get one from the issuer', login ? [' ', el('bdi', {}, clip(login.issuer, 200))] : '', '. ',
-      login ? '' : 'This page cannot log in there, because oauth in the configuration of the gateway has no page-client-id: paste an access token for this URL.'),
-    logIn, fault,
-    el('p', { class: 'soft' }, 'The token stays in this tab, and ends with it.'),
-    el('label', {}, login ? 'Or paste a token' : 'Token', input), el('div', { class: 'row' }, el('button', { type: 'submit', class: login ? '' : 'main' }, 'Connect'),
-      this.token() && button('Forget the token', () => this.forgetToken()))));
-    (logIn ?? input).focus();
+    const { isOAuth } = this, { login } = this.about, field = tokenField();
+    show(field.fault, this.loginFault && clip(this.loginFault, 500));
+    const logIn = login && button('Log in', () => beginLogin(login, this.url).catch(error => show(field.fault, clip(error.message, 500))), { class: 'main' });
+    show(this.asks, tokenForm(field, this.tokenKey, () => this.open(),
+      el('h2', { id: 'token-title' }, this.token() ? 'The gateway does not take this token' : 'The gateway wants a token'),
+      isOAuth && el('p', {}, 'Clients get one from the issuer', login ? [' ', el('bdi', {}, clip(login.issuer, 200))] : '', '. ',
+        login ? '' : 'This page cannot log in there, because oauth in the configuration of the gateway has no page-client-id: paste an access token for this URL.'),
+      logIn, field.fault,
+      el('p', { class: 'soft' }, 'The token stays in this tab, and ends with it.'),
+      el('label', {}, login ? 'Or paste a token' : 'Token', field.input), el('div', { class: 'row' }, el('button', { type: 'submit', class: login ? '' : 'main' }, 'Connect'),
+        this.token() && button('Forget the token', () => this.forgetToken()))));
+    (logIn ?? field.input).focus();
   }
 }
 

@@ -2,6 +2,7 @@
 // every few seconds, while it can be seen: that opens no session.
 import { el, show, button, copier, named, clip, count, say, recall, remember } from './dom.js';
 import { entries, shell } from './connect.js';
+import { tokenField, tokenForm } from './token.js';
 
 /**
  * @typedef {object} ServerFailure
@@ -286,23 +287,16 @@ class Cards {
       show(this.asks);
       return;
     }
-    const input = el('input', { type: 'password', autocomplete: 'off', required: true, id: 'token' }), fault = el('p', { class: 'warn', role: 'alert' });
-    show(this.asks, el('form', { class: 'ask', 'aria-labelledby': 'token-title', onsubmit: (/** @type {Event} */ event) => {
-      event.preventDefault();
-      const token = input.value.trim();
-      if (!/^[!-~]+$/.test(token)) {
-        show(fault, 'This is not a token: it has characters that no header may have, such as spaces, line ends, or letters with accents.');
-        return;
-      }
-      sessionStorage.setItem(this.tokenKey, token);
+    const field = tokenField(), onToken = () => {
       this.tag = '';
       this.askedFor = undefined;
       this.ask();
-    } },
-    el('h2', { id: 'token-title' }, why === 'refused' ? 'The gateway does not take this token' : 'A token shows more'),
-    el('p', { class: 'soft' }, 'With it you see how the servers are that you may use, and their tools. It stays in this tab, and ends with it.',
-      locked.some(server => server.logsIn) && ' Where there is an issuer, open a server to log in.'),
-    fault, el('div', { class: 'row' }, el('label', {}, 'Token', input), el('button', { type: 'submit', class: 'main' }, 'Show'))));
+    };
+    show(this.asks, tokenForm(field, this.tokenKey, onToken,
+      el('h2', { id: 'token-title' }, why === 'refused' ? 'The gateway does not take this token' : 'A token shows more'),
+      el('p', { class: 'soft' }, 'With it you see how the servers are that you may use, and their tools. It stays in this tab, and ends with it.',
+        locked.some(server => server.logsIn) && ' Where there is an issuer, open a server to log in.'),
+      field.fault, el('div', { class: 'row' }, el('label', {}, 'Token', field.input), el('button', { type: 'submit', class: 'main' }, 'Show'))));
   }
 }
 
