@@ -176,5 +176,6 @@ import { %s } from "@modelcontextprotocol/sdk/client/%s.js";
 
 const client = new Client({ name: "my-client", version: "1" });
 await client.connect(new %[1]s(new URL(%[3]s)%s));
-console.log(await client.listTools());`, transport, module, jsonText(s.URL), options)
+console.log(await client.listTools());
+await client.close();`, transport, module, jsonText(s.URL), options)
 }
