@@ -38,7 +38,7 @@ help:
 	@echo 'docsearch bin/docsearch, an MCP server that searches documents'
 	@echo 'test      gofmt, go vet, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
 	@echo 'test-all  lint, test, and the whole matrix of clients and servers, attacks and cycles'
-	@echo 'agents    real agents of npm, which it installs into the cache directory of the user, and their table in docs/clients.md'
+	@echo 'agents    real agents of npm, which it installs into the cache directory of the user, and their table in docs/reference/clients.md'
 	@echo 'check-deploy  deploy/, packages, image and chart, as root on Debian'
 	@echo 'e2e       the end-to-end tests of make test alone'
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
@@ -68,7 +68,7 @@ test-all: lint
 
 # Two gigabytes of programs, and ten minutes. AGENTS='-run TestRecord -record testdata' records anew what
 # make test replays; AGENTS='-run TestConnects/Codex' is one point of one agent.
-AGENTS ?= -long 90s -page ../../docs/clients.md
+AGENTS ?= -long 90s -page ../../docs/reference/clients.md
 agents:
 	go test -tags agents -count=1 -v -timeout 60m ./e2e/agents $(AGENTS)
 

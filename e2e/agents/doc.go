@@ -7,6 +7,6 @@
 // reach the server, and which results come back to the model. The texts of an agent are not read.
 //
 // The files have the build tag agents: the programs weigh two gigabytes, and a run takes
-// minutes. "make agents" runs them, and writes the table of docs/clients.md. The requests of the agents
-// are recorded in testdata, and package e2e replays them without the programs.
+// minutes. "make agents" runs them, and writes the table of docs/reference/clients.md. The requests of
+// the agents are recorded in testdata, and package e2e replays them without the programs.
 package agents

@@ -1,7 +1,8 @@
 // Package clients has what is known of the programs that connect: how they call themselves, how long
 // they wait, what they drop or cut, which files they have, and what people paste into them.
-// docs/clients.md says the same to people, with where each fact comes from. table.go has the facts and
-// forms.go the texts that entries have, losses.go and entry.go what follows from them for a server.
+// docs/reference/clients.md says the same to people, with where each fact comes from, and docs/clients.md
+// has what they paste. table.go has the facts and forms.go the texts that entries have, losses.go and
+// entry.go what follows from them for a server.
 package clients
 
 import "time"
@@ -10,7 +11,7 @@ import "time"
 // the client has a limit nor that it has none.
 type Client struct {
 	// Name is what check --for, connect and the log call it, and Title what people do: the row of
-	// docs/clients.md begins with it.
+	// docs/reference/clients.md, and the heading in docs/clients.md, begin with it.
 	Name, Title string
 	// Entry is what people paste into it; nil where that is not known.
 	Entry *Entry

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// limits are the ways in which docs/clients.md tells the limits that the program knows too.
+// limits are the ways in which docs/reference/clients.md tells the limits that the program knows too.
 var limits = []struct {
 	what    string
 	pattern *regexp.Regexp // its group is the figure
@@ -38,7 +38,7 @@ var limits = []struct {
 // that it knows, with the same figures, and none with a figure that it does not know.
 func TestClientsPageIsTheTable(t *testing.T) {
 	known := map[string]bool{}
-	for _, row := range rows(t, "docs/clients.md", "# Clients")[1:] {
+	for _, row := range rows(t, "docs/reference/clients.md", "## One by one")[1:] {
 		c, ok := clientOf(row[0])
 		known[c.Name] = ok
 		for _, limit := range limits {
@@ -47,16 +47,16 @@ func TestClientsPageIsTheTable(t *testing.T) {
 				got = append(got, strings.Join(m[1:], ""))
 			}
 			if want := limit.figure(c); strings.Join(got, " and ") != want {
-				t.Errorf("docs/clients.md has %q as %s of %s, and the program %q", got, limit.what, row[0], want)
+				t.Errorf("docs/reference/clients.md has %q as %s of %s, and the program %q", got, limit.what, row[0], want)
 			}
 		}
 		if c.Quiet && !strings.Contains(strings.Join(row, "|"), c.Calls[0]) {
-			t.Errorf("docs/clients.md does not say by which name %s is recognised: %s", c.Title, c.Calls[0])
+			t.Errorf("docs/reference/clients.md does not say by which name %s is recognised: %s", c.Title, c.Calls[0])
 		}
 	}
 	for _, c := range clients.All {
 		if !known[c.Name] {
-			t.Errorf("docs/clients.md has no row of %s", c.Title)
+			t.Errorf("docs/reference/clients.md has no row of %s", c.Title)
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(root, "docs/reference/config.md"))
