@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"syscall"
@@ -37,7 +38,10 @@ type chaosRun struct {
 	name     string
 	seed     uint64
 	g        *gateway
-	urls     []string // of the streams
+	urls     []string       // of the streams
+	views    map[string]any // of the servers, if the streams are those of views
+	tools    []string       // to call
+	file     string         // the configuration of views
 	calmFile string
 	remote   *chaosRemote
 	deaths   int // of children, and times at which the remote server broke off
@@ -74,11 +78,20 @@ func chaosConfigurations() map[string]func(c *chaosRun) (flags []string, servers
 				"each":   map[string]any{"command": c.child()[1:], "max-in-flight": 8},
 			}
 		},
+		"view of three": func(c *chaosRun) ([]string, map[string]any) {
+			c.tools = []string{"each__echo", "remote__echo", "shared__echo"}
+			c.views = map[string]any{"team": map[string]any{"servers": map[string]any{"each": nil, "remote": nil, "shared": nil}}}
+			return nil, map[string]any{
+				"each":   map[string]any{"command": c.child()[1:], "max-in-flight": 8},
+				"remote": map[string]any{"url": c.remote.URL + "/mcp"},
+				"shared": map[string]any{"command": c.child()[1:], "sessions": "shared"},
+			}
+		},
 	}
 }
 
 // quickChaos are the configurations of make test.
-var quickChaos = map[string]bool{"dedicated": true, "shared, few": true, "Streamable HTTP": true}
+var quickChaos = map[string]bool{"dedicated": true, "shared, few": true, "Streamable HTTP": true, "view of three": true}
 
 // child is the command line of a chaotic server.
 func (c *chaosRun) child() []string {
@@ -109,7 +122,7 @@ func TestChaos(t *testing.T) {
 			c := startChaos(t, name, *chaosSeed+uint64(i)<<32, configurations[name])
 			lasts := *chaosFor
 			if all {
-				lasts /= 3 // nine, four at a time
+				lasts /= 3 // ten, four at a time
 			}
 			c.run(lasts)
 			counts, faults := c.report()
@@ -130,15 +143,21 @@ func startChaos(t *testing.T, name string, seed uint64, configure func(c *chaosR
 	t.Helper()
 	c := &chaosRun{ledger: newLedger(chaosBound), t: t, name: name, seed: seed, calmFile: filepath.Join(t.TempDir(), "calm")}
 	c.remote = startChaosRemote(t, &chaosMind{seed: seed, calm: c.isCalm, loses: name == "Streamable HTTP"})
+	c.tools = []string{"echo"}
 	flags, servers := configure(c)
-	if servers != nil {
-		var urls map[string]string
+	var urls map[string]string
+	switch {
+	case c.views != nil:
+		c.file = writeViews(t, servers, c.views)
+		c.g, urls = startViewsOf(t, c.file, chaosWaits...)
+	case servers != nil:
 		c.g, urls = startSeveral(t, servers, chaosWaits...)
-		c.urls = slices.Sorted(maps.Values(urls))
+	default:
+		c.g = startGateway(t, slices.Concat(chaosWaits, flags)...)
+		c.urls = []string{c.g.url}
 		return c
 	}
-	c.g = startGateway(t, slices.Concat(chaosWaits, flags)...)
-	c.urls = []string{c.g.url}
+	c.urls = slices.Sorted(maps.Values(urls))
 	return c
 }
 
@@ -187,7 +206,7 @@ const chaosClients = 8
 func (c *chaosRun) live(rng *rand.Rand, over <-chan struct{}) *chaosClient {
 	for {
 		target := c.urls[rng.IntN(len(c.urls))]
-		client, err := openChaosClient(c.ledger, target, mannerAt(target, rng.IntN(len(manners))), rng)
+		client, err := c.open(target, mannerAt(target, rng.IntN(len(manners))), rng)
 		if err != nil {
 			c.t.Errorf("seed %d, %s: open a stream: %v", *chaosSeed, c.name, err)
 			return nil
@@ -202,7 +221,7 @@ func (c *chaosRun) live(rng *rand.Rand, over <-chan struct{}) *chaosClient {
 	}
 }
 
-// monkey kills and stops children, or troubles the remote server.
+// monkey kills and stops children, troubles the remote server, and loads the views again.
 func (c *chaosRun) monkey(over <-chan struct{}) {
 	rng := rand.New(rand.NewPCG(c.seed, 1<<32))
 	var wg sync.WaitGroup
@@ -213,8 +232,11 @@ func (c *chaosRun) monkey(over <-chan struct{}) {
 			return
 		case <-time.After(100*time.Millisecond + upTo(rng, time.Second)):
 		}
+		if c.views != nil && rng.IntN(4) == 0 {
+			c.reload(rng)
+		}
 		children := c.g.children()
-		if len(children) == 0 || len(c.urls) > 1 && rng.IntN(3) == 0 {
+		if several := len(c.urls) > 1 || c.views != nil; len(children) == 0 || several && rng.IntN(3) == 0 {
 			c.remote.trouble(rng)
 			c.deaths++
 			continue
@@ -236,6 +258,23 @@ func (c *chaosRun) monkey(over <-chan struct{}) {
 		}
 	}
 }
+
+// reload changes the rules of a view for a tool that nobody calls, so that all its lists change.
+func (c *chaosRun) reload(rng *rand.Rand) {
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	rule := fmt.Sprintf(`"each":{"exclude":["extra-%d"]}`, rng.IntN(3))
+	if err := os.WriteFile(c.file, ruleOfEach.ReplaceAll(text, []byte(rule)), 0o600); err != nil {
+		c.t.Error(err)
+	}
+	_ = syscall.Kill(c.g.cmd.Process.Pid, syscall.SIGHUP) // it has not ended
+}
+
+// ruleOfEach is what the view has of its first member: the servers come before the views, and are no such words.
+var ruleOfEach = regexp.MustCompile(`"each":(null|\{"exclude":\[[^]]*\]\})`)
 
 // recover expects each stream that is open to get all its answers, and to work.
 func (c *chaosRun) recover(survivors <-chan *chaosClient) {
@@ -261,7 +300,7 @@ func (c *chaosRun) recover(survivors <-chan *chaosClient) {
 func (c *chaosRun) serve(when string) {
 	for _, target := range c.urls {
 		for _, m := range []manner{manners[0], manners[len(manners)-1]} {
-			client, err := openChaosClient(c.ledger, target, m, rand.New(rand.NewPCG(c.seed, 2<<32)))
+			client, err := c.open(target, m, rand.New(rand.NewPCG(c.seed, 2<<32)))
 			if err != nil {
 				c.t.Fatalf("%s: %v", when, err)
 			}

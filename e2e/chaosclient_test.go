@@ -22,8 +22,10 @@ type chaosClient struct {
 	link    chaosLink
 	rng     *rand.Rand
 	http    *http.Client
-	slow    bool // reads with pauses
-	answers bool // what the server asks
+	slow    bool     // reads with pauses
+	answers bool     // what the server asks
+	tools   []string // to call
+	isView  bool     // whose lists are no server's own
 
 	ctx    context.Context // of the stream and its POSTs
 	cancel context.CancelFunc
@@ -81,16 +83,17 @@ func mannerAt(target string, n int) manner {
 	return m
 }
 
-// openChaosClient opens a stream in the manner.
-func openChaosClient(l *ledger, target string, m manner, rng *rand.Rand) (*chaosClient, error) {
+// open opens a stream in the manner.
+func (run *chaosRun) open(target string, m manner, rng *rand.Rand) (*chaosClient, error) {
 	c := &chaosClient{rng: rng, slow: rng.IntN(4) == 0, answers: rng.IntN(3) > 0, ended: make(chan struct{})}
+	c.tools, c.isView = run.tools, run.views != nil
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.http = &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: c.dial}}
 	c.link = &chaosSSE{chaosClient: c}
 	if m.over == streamable {
 		c.link = &chaosStreamable{chaosClient: c}
 	}
-	c.page = l.open(m.names...)
+	c.page = run.ledger.open(m.names...)
 	c.page.forgets = m.over == overSSE // over Streamable HTTP the POST has to end
 	if err := c.link.open(target, m); err != nil {
 		c.cancel()
@@ -244,8 +247,10 @@ func (c *chaosClient) some() {
 		id := fmt.Sprintf(c.choose(ids...), c.next)
 		method := c.choose("tools/call", "tools/call", "tools/list", "resources/read", "vendor/x", "ping")
 		meta := c.choose("{}", `{"progressToken":`+id+`}`, `{"progressToken":"mine"}`)
-		params := fmt.Sprintf(`{"name":"echo","arguments":{"message":"NONCE","pad":"%s"},"_meta":%s}`, strings.Repeat("y", c.rng.IntN(3000)), meta)
-		c.posts.Go(func() { c.request(id, method, params, method == "ping") })
+		params := fmt.Sprintf(`{"name":"%s","arguments":{"message":"NONCE","pad":"%s"},"_meta":%s}`,
+			c.choose(c.tools...), strings.Repeat("y", c.rng.IntN(3000)), meta)
+		silent := method == "ping" || c.isView && method == "tools/list"
+		c.posts.Go(func() { c.request(id, method, params, silent) })
 	}
 }
 
@@ -313,18 +318,25 @@ func (c *chaosClient) isOpen() bool {
 	}
 }
 
-// result asks until there is a result, and returns how the last request was
+// result calls each tool until there is a result, and returns how the last request was
 // answered if there is none in time.
-func (c *chaosClient) result(within time.Duration) string {
-	for deadline := time.Now().Add(within); ; {
-		c.next++
-		id := fmt.Sprint(c.next)
-		c.request(id, "tools/call", `{"name":"echo","arguments":{"message":"NONCE"}}`, false)
-		c.settle()
-		outcome := c.outcome(id)
-		if outcome == "result" || !c.isOpen() || time.Now().After(deadline) {
-			return outcome
+func (c *chaosClient) result(within time.Duration) (outcome string) {
+	deadline := time.Now().Add(within)
+	for _, tool := range c.tools {
+		for {
+			c.next++
+			id := fmt.Sprint(c.next)
+			c.request(id, "tools/call", `{"name":"`+tool+`","arguments":{"message":"NONCE"}}`, false)
+			c.settle()
+			outcome = c.outcome(id)
+			if outcome == "result" {
+				break
+			}
+			if !c.isOpen() || time.Now().After(deadline) {
+				return outcome
+			}
+			time.Sleep(200 * time.Millisecond)
 		}
-		time.Sleep(200 * time.Millisecond)
 	}
+	return outcome
 }

@@ -40,6 +40,9 @@ type voice interface {
 }
 
 func (c *chaosMind) rng(nonce []byte) *rand.Rand {
+	if len(nonce) == 0 { // a request of the gateway's own: all of them would have one fate
+		return rand.New(rand.NewPCG(c.seed, rand.Uint64()))
+	}
 	h := fnv.New64a()
 	_, _ = h.Write(nonce) // it does not fail
 	return rand.New(rand.NewPCG(c.seed, h.Sum64()))
@@ -62,6 +65,7 @@ type chaosCall struct {
 	to    voice
 	id    json.RawMessage
 	nonce string
+	tools string // the member of a list of tools, with its comma
 	token json.RawMessage
 	loses bool // the server may lose the id
 }
@@ -69,8 +73,8 @@ type chaosCall struct {
 func (c *chaosCall) pause(most time.Duration) { time.Sleep(upTo(c.rng, most)) }
 
 func (c *chaosCall) result() string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}],"pad":"%s"}}`,
-		c.id, c.nonce, strings.Repeat("x", c.rng.IntN(2000)))
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":"%s"}],"pad":"%s"}}`,
+		c.id, c.tools, c.nonce, strings.Repeat("x", c.rng.IntN(2000)))
 }
 
 func (c *chaosCall) named(id, text string) string {
@@ -157,6 +161,9 @@ func (c *chaosMind) serve(message []byte, to voice) {
 	}
 	nonce := nonceOf.Find(message)
 	call := &chaosCall{rng: c.rng(nonce), to: to, id: m.ID, nonce: string(nonce), token: m.Params.Meta.ProgressToken, loses: c.loses}
+	if m.Method == "tools/list" { // it changes from time to time
+		call.tools = fmt.Sprintf(`"tools":[{"name":"echo","inputSchema":{"type":"object"}},{"name":"extra-%d","inputSchema":{"type":"object"}}],`, rand.IntN(3))
+	}
 	answer := call.result()
 	switch m.Method {
 	case "initialize":

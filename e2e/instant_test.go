@@ -44,6 +44,51 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 	})
 }
 
+// A client of a view has the tools of all its servers before any of them has booted, and a call starts the one server
+// that it is for.
+func TestClientOfAViewHasItsToolsBeforeTheServersHaveBooted(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted")
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	servers, members, want := map[string]any{}, map[string]any{}, map[string]bool{}
+	for _, name := range []string{"amber", "beryl", "coral", "flint", "garnet", "jade"} {
+		servers[name], members[name], want[name+"__echo"] = entryOf(fake(t, "--until", booted)), nil, true
+	}
+	file := writeViews(t, servers, map[string]any{"team": map[string]any{"servers": members}})
+	g, urls := startViewsOf(t, file)
+	c := connect(t, kinds()[0], urls["team"])
+	awaitTools(t, c, want)
+	awaitMemory(t, func() bool { return ssetest.RememberedServers(t) == len(servers) })
+	c.close()
+	g.stop()
+
+	ssetest.Must(t, os.Remove(booted))
+	g, urls = startViewsOf(t, file)
+	for _, k := range kinds() {
+		if k.oneShot {
+			continue
+		}
+		c := connect(t, k, urls["team"])
+		tools, err := c.listTools(within(t))
+		ssetest.Must(t, err)
+		for name := range want {
+			ssetest.Want(t, k.name+": "+name+" is in the list", slices.Contains(tools, name), true)
+		}
+		c.close()
+	}
+	ssetest.Want(t, "processes for clients that look", len(g.started()), 0)
+
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	c = connect(t, kinds()[0], urls["team"])
+	ssetest.Want(t, "coral__echo", mustCall(t, c, "coral__echo", message("hi")), "hi")
+	for line := range strings.Lines(g.log.String()) {
+		if strings.Contains(line, `"msg":"server started"`) && !strings.Contains(line, `"coral"`) {
+			t.Errorf("a call of coral has started another server: %s", line)
+		}
+	}
+	ssetest.Want(t, "a process has started", len(g.started()) > 0, true)
+}
+
 // A server of which something is remembered is kept warm during its start check.
 func TestKnownServerIsWarmBeforeItsStartCheckIsOver(t *testing.T) {
 	t.Parallel()

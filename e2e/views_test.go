@@ -20,10 +20,22 @@ var viewURLs = regexp.MustCompile(`"views":({[^}]*})`)
 // of members is that of their names, as JSON has it.
 func startViews(t *testing.T, servers, views map[string]any, flags ...string) (*gateway, map[string]string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "servers.json") // YAML too
+	return startViewsOf(t, writeViews(t, servers, views), flags...)
+}
+
+// writeViews writes a file with servers and views, and returns its path.
+func writeViews(t *testing.T, servers, views map[string]any) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "servers.json") // YAML too
 	body, err := json.Marshal(map[string]any{"servers": servers, "views": views})
 	ssetest.Must(t, err)
 	ssetest.Must(t, os.WriteFile(file, body, 0o600))
+	return file
+}
+
+// startViewsOf is startViews for a file.
+func startViewsOf(t *testing.T, file string, flags ...string) (*gateway, map[string]string) {
+	t.Helper()
 	g := launch(t, append([]string{"--config", file}, flags...)...)
 	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
 	var urls map[string]string

@@ -49,6 +49,12 @@ func RememberedFor(t *testing.T, who string) bool {
 	return has(filepath.Join(StateDir(t), "sse-server", "remembered"), `"who":"`+who+`"`)
 }
 
+// RememberedServers returns of how many servers the gateways of a test have kept what they said.
+func RememberedServers(t *testing.T) int {
+	files, _ := filepath.Glob(filepath.Join(StateDir(t), "sse-server", "remembered", "*.json"))
+	return len(files)
+}
+
 // HasAnyFolder reports whether the files of a memory have what a server says in an empty folder.
 func HasAnyFolder(dir string) bool { return has(dir, `"place":"any-folder-`) }
 

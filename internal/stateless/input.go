@@ -33,11 +33,12 @@ func InputRequired(requests json.RawMessage, state string) json.RawMessage {
 }
 
 // InputRequest returns a request of a server to the client as this version has it: without
-// a progress token, and without the id of a URL elicitation.
+// a progress token, and without the id of a URL elicitation. It always has params, which roots/list need not have:
+// go-sdk 1.8 fails without them.
 func InputRequest(method string, params json.RawMessage) json.RawMessage {
 	request := rawjson.SetMember(json.RawMessage("{}"), rawjson.Quote(method), "method")
 	if params == nil {
-		return request
+		params = json.RawMessage("{}")
 	}
 	if method == mcp.MethodElicit {
 		params = rawjson.RemoveMember(params, "elicitationId")

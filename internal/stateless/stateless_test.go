@@ -284,3 +284,20 @@ func FuzzHeader(f *testing.F) {
 		stateless.Decode(value)
 	})
 }
+
+// go-sdk cannot read a request for input without params, and roots/list needs none.
+func TestInputRequestHasParams(t *testing.T) {
+	for params, want := range map[string]string{
+		"":                                `{"method":"roots/list","params":{}}`,
+		`{}`:                              `{"method":"roots/list","params":{}}`,
+		`{"_meta":{"progressToken":"p"}}`: `{"method":"roots/list","params":{}}`,
+	} {
+		var given json.RawMessage
+		if params != "" {
+			given = json.RawMessage(params)
+		}
+		if got := stateless.InputRequest("roots/list", given); string(got) != want {
+			t.Errorf("with %q: %s, want %s", params, got, want)
+		}
+	}
+}
