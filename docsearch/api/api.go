@@ -10,6 +10,7 @@ package api
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -70,12 +71,15 @@ type ServerInfo struct {
 	Warnings   []string    `json:"warnings,omitempty" jsonschema:"What does not work, in words."`
 }
 
-// ModelWarning says that searches do not use the model that a client asks for, or "". The name
-// that the daemon gives may have a checksum more, after a hyphen.
+// checksum ends the names of models on this machine.
+var checksum = regexp.MustCompile(`-[0-9a-f]{8}$`)
+
+// ModelWarning returns a warning if searches do not use the model that a client asks for, else "".
+// The daemon's name of a model may end with a hyphen and a checksum, which clients do not know.
 func (i *ServerInfo) ModelWarning(model string) string {
 	switch {
 	case model == "", i.Embeddings != nil &&
-		(i.Embeddings.Model == model || strings.HasPrefix(i.Embeddings.Model, model+"-")):
+		(i.Embeddings.Model == model || checksum.ReplaceAllString(i.Embeddings.Model, "") == model):
 		return ""
 	case i.Embeddings == nil:
 		return fmt.Sprintf("the daemon was started without embeddings and searches by words alone, not with %q; "+
