@@ -177,6 +177,8 @@ func TestBadFilesAreRefused(t *testing.T) {
 		"BPE":                  {good, `{"model":{"type":"BPE"}}`, "WordPiece and Unigram are read"},
 		"normalizer":           {good, `{"normalizer":{"type":"Magic"},"model":{"type":"BPE"}}`, "normalizer \"Magic\""},
 		"pre-tokenizer":        {good, `{"pre_tokenizer":{"type":"Magic"},"model":{"type":"BPE"}}`, "pre-tokenizer \"Magic\""},
+		"one side":             {good, `{"normalizer":{"type":"Strip","strip_left":true,"strip_right":false},"model":{"type":"BPE"}}`, "of one side"},
+		"behavior":             {good, `{"pre_tokenizer":{"type":"Punctuation","behavior":"Removed"},"model":{"type":"BPE"}}`, "behavior \"Removed\""},
 		"pattern":              {good, `{"normalizer":{"type":"Replace","pattern":{"Regex":"(?<=a)b"}},"model":{"type":"BPE"}}`, "its pattern"},
 		"no tokens":            {good, `{"model":{"type":"WordPiece","vocab":{}}}`, "no tokens"},
 		"token number":         {good, `{"model":{"type":"WordPiece","vocab":{"a":-1}}}`, "has the number -1"},
@@ -187,6 +189,13 @@ func TestBadFilesAreRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
+	}
+	large := folder(t, good, wordPiece)
+	if err := os.Truncate(filepath.Join(large, model2vec.TensorsFile), 2<<30+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := model2vec.Open(large); err == nil || !strings.Contains(err.Error(), "2147483648 are allowed") {
+		t.Errorf("a large file: %v", err)
 	}
 	if _, err := model2vec.Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), model2vec.TokenizerFile) {
 		t.Errorf("an empty folder: %v", err)

@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	maxFile       = 2 << 30 // bytes, so that the product of two sizes inside does not overflow
 	maxHeader     = 1 << 20
 	lengthBytes   = 8 // of the length of the header
 	maxDimensions = 4096
@@ -102,6 +103,9 @@ func readTable(file io.ReaderAt, size int64) (*table, error) {
 
 // readHeader returns the tensors of a file, all inside it, and where their numbers begin.
 func readHeader(file io.ReaderAt, size int64) (tensors map[string]*tensor, start int64, err error) {
+	if size > maxFile {
+		return nil, 0, fmt.Errorf("it has %d bytes; %d are allowed", size, maxFile)
+	}
 	var head [lengthBytes]byte
 	if _, err := file.ReadAt(head[:], 0); err != nil {
 		return nil, 0, fmt.Errorf("it has %d bytes, too few for a safetensors file", size)

@@ -42,6 +42,9 @@ type part struct {
 	Replacement   string          `json:"replacement"`
 	PrependScheme string          `json:"prepend_scheme"`
 	AddPrefix     *bool           `json:"add_prefix_space"`
+	Left          bool            `json:"strip_left"`
+	Right         bool            `json:"strip_right"`
+	Behavior      string          `json:"behavior"`
 }
 
 const maxParts = 32 // of a file, at any depth
@@ -140,6 +143,9 @@ func (t *tokenizer) addNormalizer(p *part) error {
 	case "StripAccents":
 		add(stripMarks)
 	case "Strip":
+		if !p.Left || !p.Right {
+			return errors.New("its normalizer Strip is of one side; both are read")
+		}
 		add(strings.TrimSpace)
 	case "Prepend":
 		add(func(s string) string { return p.Prepend + s })
@@ -228,6 +234,9 @@ func (t *tokenizer) addSplit(p *part) error {
 	case "BertPreTokenizer":
 		add(func(s string) []string { return splitPunctuation(strings.Fields(s)) })
 	case "Punctuation":
+		if p.Behavior != "" && p.Behavior != "Isolated" {
+			return fmt.Errorf("its pre-tokenizer Punctuation has the behavior %.40q; Isolated is read", p.Behavior)
+		}
 		add(func(s string) []string { return splitPunctuation([]string{s}) })
 	case "Whitespace":
 		pattern := regexp.MustCompile(`[\p{L}\p{M}\p{N}_]+|[^\p{L}\p{M}\p{N}_\s]+`)
