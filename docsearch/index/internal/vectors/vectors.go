@@ -54,8 +54,9 @@ type header struct {
 }
 
 const (
-	version     = 4 // of what the file contains
-	headerBytes = 4096
+	version       = 4 // of what the file contains
+	headerBytes   = 4096
+	maxDimensions = 1 << 16
 )
 
 const (
@@ -97,12 +98,16 @@ func ModelOf(path string) string {
 func (v *File) Move(path string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	before := v.path
-	v.path = path
+	var err error
 	if v.file == nil { // there is none
-		return os.RemoveAll(path)
+		err = os.RemoveAll(path)
+	} else {
+		err = os.Rename(v.path, path)
 	}
-	return os.Rename(before, path)
+	if err == nil {
+		v.path = path
+	}
+	return err
 }
 
 // load opens and maps the file.
@@ -118,8 +123,11 @@ func (v *File) load() (err error) {
 	if err := json.Unmarshal(head, &v.head); err != nil {
 		return err
 	}
-	if v.head.Version != version || v.head.Model != v.model || v.head.Dimensions < 1 {
+	if v.head.Version != version || v.head.Model != v.model {
 		return errors.New("the vectors are of another model")
+	}
+	if d := v.head.Dimensions; d < 1 || d > maxDimensions || v.head.Floor < 0 || v.head.Floor >= 1 {
+		return errors.New("the header of the vectors is damaged")
 	}
 	v.rows = map[Key]int{}
 	return v.mapFile()
@@ -329,8 +337,12 @@ func product(row []int8, query []int32) int64 {
 }
 
 // similarity makes a similarity of a cosine: 0 for texts that have nothing in common, and 1
-// for the same text, whose cosine can be a little over 1 because its row is rounded.
+// for the same text, whose cosine can be a little over 1 because its row is rounded. A cosine
+// that is no number, of a damaged row, is 0.
 func (v *File) similarity(cosine float32) float64 {
+	if math.IsNaN(float64(cosine)) {
+		return 0
+	}
 	return min(max(0, (float64(cosine)-v.head.Floor)/(1-v.head.Floor)), 1)
 }
 

@@ -3,9 +3,12 @@ package vectors
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -70,4 +73,58 @@ func TestSimilarityIsAtMostOne(t *testing.T) {
 	if of, near := f.Of(key, vector), f.Nearest(vector, 1)[key]; of != 1 || near != 1 {
 		t.Errorf("the similarity of a text to itself is %v and %v, want 1", of, near)
 	}
+}
+
+// FuzzFile opens files that may be damaged. What they answer is a similarity, and they can be
+// extended.
+func FuzzFile(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "vectors")
+	var whole File
+	whole.Open(path, "m")
+	query := Unit([]float32{1, 2, 3})
+	keys := []Key{KeyOf("one"), KeyOf("two")}
+	if err := whole.Add(keys, [][]float32{query, Unit([]float32{3, 1, 1})}, 0.1); err != nil {
+		f.Fatal(err)
+	}
+	whole.Close()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	text := string(data)
+	f.Add(data)
+	f.Add(data[:len(data)-3])
+	f.Add(data[:100])
+	for _, dimensions := range []string{"-1", "0", "4611686018427387904"} {
+		f.Add([]byte(strings.Replace(text, `"dimensions":3`, `"dimensions":`+dimensions, 1)))
+	}
+	f.Add([]byte(strings.Replace(text, `"floor":0.1`, `"floor":1.0`, 1)))
+	noNumber := slices.Clone(data)
+	copy(noNumber[headerBytes+len(Key{}):], "\xff\xff\xff\xff") // the scale of the first row
+	f.Add(noNumber)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "vectors")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var file File
+		file.Open(path, "m")
+		defer file.Close()
+		found := map[Key]float64{}
+		maps.Copy(found, file.Nearest(query, 2))
+		for _, key := range keys {
+			found[key] = max(found[key], file.Of(key, query))
+		}
+		for key, similarity := range found {
+			if !(similarity >= 0 && similarity <= 1) {
+				t.Errorf("the similarity of %s is %v", key, similarity)
+			}
+		}
+		if err := file.Add([]Key{KeyOf("three")}, [][]float32{query}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if !file.Has(KeyOf("three")) {
+			t.Error("a text that was added has no vector")
+		}
+	})
 }
