@@ -38,12 +38,14 @@ const (
 	bytesPerNumber = 32       // of a vector in JSON
 	extraBytes     = 64 << 10 // of a response, beside the vectors
 	maxErrorBytes  = 200      // of what an endpoint says, in an error
+	maxNames       = 512      // bytes of the URL and the model, which are in the header of vectors
 )
 
 // Client makes vectors. It is safe for concurrent use.
 type Client struct {
 	opts     Options
 	endpoint string
+	address  string
 	http     *http.Client // follows no redirects
 }
 
@@ -67,13 +69,22 @@ func New(o Options) (*Client, error) {
 	if strings.ContainsAny(o.Key, "\r\n\x00") {
 		return nil, errors.New("embeddings key must be one line")
 	}
-	u.Path = strings.TrimSuffix(u.Path, "/") + "/embeddings"
-	return &Client{opts: o, endpoint: u.String(), http: &http.Client{Transport: o.Transport, Timeout: timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+	if len(o.URL)+len(o.Model) > maxNames {
+		return nil, fmt.Errorf("embeddings URL and model must not have more than %d bytes together", maxNames)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	address := strings.ToLower(u.Host) + u.Path
+	u.Path += "/embeddings"
+	noRedirects := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{opts: o, endpoint: u.String(), address: address,
+		http: &http.Client{Transport: o.Transport, Timeout: timeout, CheckRedirect: noRedirects}}, nil
 }
 
 // Model returns the name of the model.
 func (c *Client) Model() string { return c.opts.Model }
+
+// Address returns the host and the path of the API. Two endpoints may give one name to two models.
+func (c *Client) Address() string { return c.address }
 
 // Embed returns a vector for each text; all have the same length. It sends all texts in one
 // request: endpoints take at least 32. It repeats a request that fails for reasons that pass

@@ -75,6 +75,21 @@ func TestEmbedSpeaksOpenAI(t *testing.T) {
 	}
 }
 
+func TestAddressTellsEndpointsApart(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://127.0.0.1:11434/v1/": "127.0.0.1:11434/v1", "https://API.example.com": "api.example.com",
+		"https://api.example.com/Team/v1": "api.example.com/Team/v1",
+	} {
+		c, err := embed.New(embed.Options{URL: address, Model: "m"})
+		if err != nil || c.Address() != want {
+			t.Errorf("%s: got %v, %v, want %s", address, c, err, want)
+		}
+	}
+	if _, err := embed.New(embed.Options{URL: "http://host/" + strings.Repeat("a", 512), Model: "m"}); err == nil {
+		t.Error("a name that is too long for the header of vectors is taken")
+	}
+}
+
 func TestPassingFailuresAreRetried(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fail        func() (int, http.Header, string, error)

@@ -66,3 +66,6 @@ func (x *Index) ContentWords(text string) (words []string) {
 	}
 	return words
 }
+
+// Formers returns how many models before are in memory.
+func (x *Index) Formers() int { return len(x.formers.used) }

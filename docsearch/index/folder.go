@@ -97,7 +97,7 @@ func (x *Index) openFolder(dir, path string) (*folder, error) {
 	}
 	f.path = f.record.Load().Path
 	if x.opts.Embedder != nil {
-		f.meaning.open(dir, x.opts)
+		f.meaning.open(dir, x.opts.Embedder, &x.formers)
 	}
 	return f, nil
 }

@@ -172,6 +172,31 @@ func TestVectorsAreReused(t *testing.T) {
 	}
 }
 
+// endpoint is an Embedder at an address.
+type endpoint struct {
+	*topics
+	address string
+}
+
+func (e endpoint) Address() string { return e.address }
+
+func TestVectorsOfAnotherEndpointAreNotUsed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "index")
+	for _, tc := range []struct {
+		address string
+		kept    int
+	}{{"one:80/v1", 0}, {"one:80/v1", len(meant)}, {"two:80/v1", 0}, {"two:80/v2", 0}} {
+		x := openAt(t, dir, index.Options{Embedder: endpoint{newTopics("m"), tc.address}})
+		update(t, x, meant...)
+		if _, vectors, err := x.Size(); err != nil || vectors != tc.kept {
+			t.Errorf("%s: %d vectors, %v, want %d", tc.address, vectors, err, tc.kept)
+		}
+		embedAll(t, x)
+		x.Close()
+	}
+}
+
 // A damaged file of vectors costs no more than other requests for them.
 func TestDamagedVectorsAreMadeAnew(t *testing.T) {
 	t.Parallel()
@@ -317,6 +342,42 @@ func TestOldModelAnswersUntilTheNewOneIsComplete(t *testing.T) {
 	if names, err := filepath.Glob(filepath.Join(dir, "*", "vectors*")); len(names) != 1 || filepath.Base(names[0]) != "vectors" {
 		t.Errorf("files of vectors: %v, %v", names, err)
 	}
+}
+
+// Folders share the model before, and it is given up when the last of them has other vectors.
+func TestFormerModelIsOpenedOnce(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "index")
+	old, now := newTopics("old"), newTopics("now")
+	all := []string{folder, "/more", "/most"}
+	x := openAt(t, dir, index.Options{Embedder: old})
+	for _, path := range all {
+		if err := x.AddFolder(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Update(t.Context(), path, meant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	embedAll(t, x)
+	x.Close()
+	opened := 0
+	x = openAt(t, dir, index.Options{Embedder: now, Former: func(model string) index.Embedder {
+		opened++
+		return former(old)(model)
+	}})
+	for n, path := range all {
+		if opened != 1 || x.Formers() != 1 {
+			t.Errorf("before folder %d: %d times opened, %d models before", n, opened, x.Formers())
+		}
+		if err := x.EmbedFolder(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x.Formers() != 0 {
+		t.Error("the model before is still there")
+	}
+	x.Close() // gives up nothing twice
 }
 
 // A text that the model does not understand is found by its words, and the hit says so.

@@ -94,7 +94,8 @@ type local interface {
 type Options struct {
 	Embedder Embedder // nil: searches are lexical
 	// Former returns the Embedder of a model that has made the vectors of a folder before, and
-	// answers until those of Embedder are complete; nil if it is not known any more.
+	// answers until those of Embedder are complete; nil if it is not known any more. Folders share
+	// what it returns.
 	Former   func(model string) Embedder
 	Language string       // of stemming, one of Languages; "": the first
 	Logger   *slog.Logger // nil: logs nothing
@@ -112,6 +113,7 @@ type Index struct {
 	stop    analysis.TokenMap // words that queries leave out
 	rebuilt []string
 	asked   asked
+	formers formers
 	ended   context.Context // by Close
 	end     context.CancelFunc
 
@@ -136,7 +138,8 @@ func Open(ctx context.Context, path string, o Options) (_ *Index, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{dir: path, opts: o, log: o.Logger, folders: map[string]*folder{}}
+	x := &Index{dir: path, opts: o, log: o.Logger, folders: map[string]*folder{},
+		formers: formers{open: o.Former, used: map[string]*former{}}}
 	x.ended, x.end = context.WithCancel(context.Background())
 	x.mapping, x.stop, err = newMapping(o.Language)
 	if err == nil {

@@ -14,33 +14,46 @@ import (
 type meaning struct {
 	embedding sync.Mutex // held by a call that makes vectors
 
+	formers *formers
+
 	mu       sync.RWMutex  // guards the rest; not held by the calls of a File
 	path     string        // of the vectors that answer
 	made     *vectors.File // by the Embedder; nil: there is none
 	former   *vectors.File // by the model before; nil when made is complete
 	formerBy Embedder
+	before   string // the model before, as the vectors name it
 }
 
 // open opens the files of vectors in the directory of a folder.
-func (m *meaning) open(dir string, o Options) {
-	model := o.Embedder.Model()
+func (m *meaning) open(dir string, embedder Embedder, shared *formers) {
+	model := vectorsName(embedder)
+	m.formers = shared
 	next := filepath.Join(dir, nextVectors)
 	m.path, m.made = filepath.Join(dir, vectorsFile), new(vectors.File)
-	before := vectors.ModelOf(m.path)
-	if before != "" && before != model && o.Former != nil {
-		m.formerBy = o.Former(before)
+	m.before = vectors.ModelOf(m.path)
+	if m.before != "" && m.before != model {
+		m.formerBy = shared.take(m.before)
 	}
 	if m.formerBy != nil {
 		m.former = new(vectors.File)
-		m.former.Open(m.path, before)
+		m.former.Open(m.path, m.before)
 		m.made.Open(next, model)
 		return
 	}
-	if before != model && vectors.ModelOf(next) == model {
+	if m.before != model && vectors.ModelOf(next) == model {
 		_ = os.Rename(next, m.path) // else they are made again
 	}
 	_ = os.Remove(next)
 	m.made.Open(m.path, model)
+}
+
+// vectorsName returns the name of the model in the header of vectors. The model of an endpoint has
+// the address in its name: two endpoints may give one name to two models.
+func vectorsName(e Embedder) string {
+	if remote, ok := e.(interface{ Address() string }); ok {
+		return e.Model() + "@" + remote.Address()
+	}
+	return e.Model()
 }
 
 // current returns the vectors of the Embedder, complete or not.
@@ -67,17 +80,25 @@ func (m *meaning) complete() error {
 	if m.former == nil {
 		return nil
 	}
+	m.forget()
+	return m.made.Move(m.path)
+}
+
+// forget closes the vectors of the model before, if there are any. The caller holds m.mu.
+func (m *meaning) forget() {
+	if m.former == nil {
+		return
+	}
 	m.former.Close()
 	m.former, m.formerBy = nil, nil
-	return m.made.Move(m.path)
+	m.formers.give(m.before)
 }
 
 func (m *meaning) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, file := range []*vectors.File{m.made, m.former} {
-		if file != nil {
-			file.Close()
-		}
+	m.forget()
+	if m.made != nil {
+		m.made.Close()
 	}
 }
