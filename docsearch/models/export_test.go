@@ -13,3 +13,10 @@ func (i *Installer) WithSilence(d time.Duration) { i.silent = d }
 
 // WithoutPause has an Installer try again at once.
 func (i *Installer) WithoutPause() { i.pause = 1 }
+
+// AfterStep has a function called after each step on the disk, until the function that it returns is
+// called.
+func AfterStep(f func()) (reset func()) {
+	afterStep = f
+	return func() { afterStep = func() {} }
+}

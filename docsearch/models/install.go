@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -25,19 +26,23 @@ import (
 
 // Remote is a model that can be downloaded.
 type Remote struct {
-	Name   string
-	About  string
-	Path   string            // of its folder below DefaultSource
-	SHA256 map[string]string // of its files, as far as they are known
+	Name       string
+	About      string
+	Repository string            // below DefaultSource
+	Revision   string            // a commit, or a branch while no commit is known
+	SHA256     map[string]string // of its files, as far as they are known
 }
 
 // Known are the models that Install takes. Their addresses are untried: no hub could be reached
-// where this was written. No checksum is known; Install records those of the first download.
+// where this was written. No commit and no checksum is known; Install records those of the first
+// download.
 var Known = []Remote{
-	{Name: "potion-base-8M", About: "English, 30 MB", Path: "minishlab/potion-base-8M/resolve/main"},
+	{Name: "potion-base-8M", About: "English, 30 MB", Repository: "minishlab/potion-base-8M", Revision: branch},
 	{Name: "potion-multilingual-128M", About: "101 languages, 530 MB",
-		Path: "minishlab/potion-multilingual-128M/resolve/main"},
+		Repository: "minishlab/potion-multilingual-128M", Revision: branch},
 }
+
+const branch = "main"
 
 // DefaultSource is where models are downloaded from.
 const DefaultSource = "https://huggingface.co"
@@ -64,6 +69,7 @@ const (
 	attemptPause = 2 * time.Second  // between two
 	headTime     = 30 * time.Second // for the head of a response
 	silentTime   = 60 * time.Second // for the next bytes of its body
+	replaceTime  = time.Second      // for another process to replace a model, whose bytes are there
 	etagMark     = ".etag"          // ends the name of the file with the ETag of a download
 )
 
@@ -84,18 +90,21 @@ type Installed struct {
 	Model    string            // its name with the beginning of its checksum
 	SHA256   map[string]string // of its files
 	Compared bool              // with checksums that were known before, of the table or of an earlier download
+	Revision string            // a commit, or the branch if the server has named none
+	IsCommit bool
 }
 
 // Install downloads a model of Known into the state directory. After an interruption another call
 // continues the download. The model is there when all files are, agree with the checksums that are
-// known, and can be read; until then one that was installed before stays. Install fails if another
-// process, or another call, installs or removes the same model.
+// known, and can be read; until then one that was installed before stays. All files are of the commit
+// that the server names with the first one, and a later download is of the same commit. Install fails
+// if another process, or another call, installs or removes the same model.
 func (i *Installer) Install(ctx context.Context, name string) (_ *Installed, err error) {
 	remote, err := find(name)
 	if err != nil {
 		return nil, err
 	}
-	base, err := i.base(remote)
+	repository, err := i.repository(remote)
 	if err != nil {
 		return nil, err
 	}
@@ -107,28 +116,44 @@ func (i *Installer) Install(ctx context.Context, name string) (_ *Installed, err
 	if err := restore(folder(i.StateDir, name)); err != nil {
 		return nil, err
 	}
+	before, err := recorded(i.StateDir, name)
+	if err != nil {
+		return nil, err
+	}
 	part := folder(i.StateDir, name) + partMark
 	if err := os.MkdirAll(part, 0o700); err != nil {
 		return nil, err
 	}
-	sums := map[string]string{}
+	done := &Installed{SHA256: map[string]string{}, Revision: cmp.Or(before.Commit, remote.Revision)}
 	for _, file := range files {
-		if err := i.download(ctx, base+"/"+file.name, filepath.Join(part, file.name), file.most); err != nil {
+		address := repository + "/resolve/" + done.Revision + "/" + file.name
+		commit, err := i.download(ctx, address, filepath.Join(part, file.name), file.most)
+		if err != nil && before.Commit != "" && errors.Is(err, errNotFound) {
+			err = fmt.Errorf("%w; docsearch model remove %s forgets the commit of the first download", err, name)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("download %s: %w", file.name, err)
 		}
-		sums[file.name], err = checksum(filepath.Join(part, file.name))
+		if commit != "" && !isCommit(done.Revision) {
+			done.Revision = commit
+		}
+		done.SHA256[file.name], err = checksum(filepath.Join(part, file.name))
 		if err != nil {
 			return nil, err
 		}
 	}
-	compared, err := i.compare(remote, sums)
+	done.IsCommit = isCommit(done.Revision)
+	done.Compared, err = compare(remote, before, done.SHA256)
 	if err == nil {
 		err = readable(part)
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(part)) // else the next call would go on with it
 	}
-	return i.finish(remote, base, part, &Installed{SHA256: sums, Compared: compared})
+	if err := i.finish(remote, repository, part, done); err != nil {
+		return nil, err
+	}
+	return done, nil
 }
 
 // lock takes the lock of a model, so that one process at a time installs or removes it. The system
@@ -147,6 +172,28 @@ func lock(stateDir, name string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("the model %q is being installed or removed by another process", name)
 	}
 	return file.Unlock, nil // the file stays: another process may have opened it
+}
+
+// settle puts the model before back in its place if a crash has interrupted its replacement, and no
+// process is just replacing it.
+func settle(stateDir, name string) error {
+	dir := folder(stateDir, name)
+	if exists(dir) || !exists(dir+oldMark+partMark) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), replaceTime)
+	defer cancel()
+	file := flock.New(dir + lockMark)
+	free, err := file.TryLockContext(ctx, replaceTime/100)
+	if err != nil || !free {
+		return fmt.Errorf("lock the model %q, whose replacement was interrupted: %w", name, err)
+	}
+	return errors.Join(restore(dir), file.Unlock())
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // restore puts the model before back in its place if a crash has interrupted its replacement.
@@ -178,8 +225,8 @@ func find(name string) (Remote, error) {
 	return Remote{}, fmt.Errorf("no model %q can be installed; there are %s", name, strings.Join(names, " and "))
 }
 
-// base returns the address of the folder of a model.
-func (i *Installer) base(remote Remote) (string, error) {
+// repository returns the address of the repository of a model.
+func (i *Installer) repository(remote Remote) (string, error) {
 	source := i.Source
 	if source == "" {
 		source = DefaultSource
@@ -191,7 +238,7 @@ func (i *Installer) base(remote Remote) (string, error) {
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", errors.New("the address of models must have no password, query or fragment")
 	}
-	return strings.TrimSuffix(source, "/") + "/" + remote.Path, nil
+	return strings.TrimSuffix(source, "/") + "/" + remote.Repository, nil
 }
 
 // isSafe reports whether nobody on the way can change the answers of an address. HTTP without TLS is
@@ -202,16 +249,28 @@ func isSafe(u *url.URL, plain bool) bool {
 	return u.Scheme == "https" || plain && u.Scheme == "http" && isLocal
 }
 
+// recorded returns what an earlier download has recorded of a model; nothing if there was none.
+func recorded(stateDir, name string) (about, error) {
+	before, err := readAbout(stateDir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return about{}, nil
+	}
+	if err == nil && before.Commit != "" && !isCommit(before.Commit) {
+		err = fmt.Errorf("%.50q is no commit", before.Commit)
+	}
+	if err != nil {
+		return about{}, fmt.Errorf("the record of the first download: %w; docsearch model remove %s forgets it", err,
+			name)
+	}
+	return before, nil
+}
+
 // compare compares checksums with those of the table, or of an earlier download. It returns true if
 // those of all files are known.
-func (i *Installer) compare(remote Remote, sums map[string]string) (compared bool, err error) {
+func compare(remote Remote, before about, sums map[string]string) (compared bool, err error) {
 	known := remote.SHA256
 	origin := "of this program"
 	if len(known) == 0 {
-		before, err := readAbout(i.StateDir, remote.Name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
 		known, origin = before.SHA256, "of the first download"
 	}
 	compared = true
@@ -226,36 +285,49 @@ func (i *Installer) compare(remote Remote, sums map[string]string) (compared boo
 	return compared, nil
 }
 
-// finish puts the downloaded folder, which is complete then, in its place.
-func (i *Installer) finish(remote Remote, source, part string, done *Installed) (*Installed, error) {
+// finish puts the downloaded folder, which is complete then, in its place. A crash after any step
+// leaves the model before or this one: restore knows the only step after which neither is in place.
+func (i *Installer) finish(remote Remote, repository, part string, done *Installed) error {
 	dir := folder(i.StateDir, remote.Name)
 	m, err := model2vec.Open(part)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	done.Model = remote.Name + strings.TrimPrefix(m.Model(), filepath.Base(part))
-	data, err := json.MarshalIndent(about{done.Model, source, done.SHA256, len(remote.SHA256) > 0}, "", "  ")
+	record := about{Model: done.Model, Source: repository, SHA256: done.SHA256}
+	if done.IsCommit {
+		record.Commit = done.Revision
+	}
+	data, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(part, aboutFile), append(data, '\n'), 0o600); err != nil {
-		return nil, err
+		return err
 	}
+	afterStep()
 	old := dir + oldMark + partMark
 	if err := os.RemoveAll(old); err != nil {
-		return nil, err
+		return err
 	}
+	afterStep()
 	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return err
 	}
+	afterStep()
 	if err := os.Rename(part, dir); err != nil {
-		return nil, errors.Join(err, restore(dir))
+		return errors.Join(err, restore(dir))
 	}
+	afterStep()
 	for _, file := range files {
 		_ = os.Remove(filepath.Join(dir, file.name+etagMark)) // it is of no use any more
 	}
-	return done, os.RemoveAll(old)
+	afterStep()
+	return os.RemoveAll(old)
 }
+
+// afterStep is called after each step on the disk that a crash may come between. Tests set it.
+var afterStep = func() {}
 
 func checksum(path string) (string, error) {
 	file, err := os.Open(path)
@@ -273,35 +345,58 @@ func checksum(path string) (string, error) {
 // errRefused is an answer that another attempt would not change.
 var errRefused = errors.New("refused")
 
+// errNotFound is the answer of a server that has no such file, or no such commit.
+var errNotFound = fmt.Errorf("%w: the answer is 404 Not Found", errRefused)
+
 // errSilent is an answer that stops in the middle, while its connection stays open.
 var errSilent = errors.New("the server sends nothing more")
 
 // errOtherFile is a partial answer that does not continue the bytes that are there.
 var errOtherFile = errors.New("the answer is a part of another version of the file")
 
-// download gets a file, or the rest of it if its beginning is there. It tries again as long as
-// attempts bring bytes.
-func (i *Installer) download(ctx context.Context, address, path string, most int64) error {
+// commitHeader names the commit of a file, in answers of Hugging Face.
+const commitHeader = "X-Repo-Commit"
+
+var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+func isCommit(revision string) bool { return commitForm.MatchString(revision) }
+
+// commitOf returns the commit that the first answer to a request names; "" if it names none. The
+// answers after a redirect are of a store that knows no commits.
+func commitOf(resp *http.Response) string {
+	for resp.Request.Response != nil {
+		resp = resp.Request.Response
+	}
+	commit := resp.Header.Get(commitHeader)
+	if !isCommit(commit) {
+		return ""
+	}
+	return commit
+}
+
+// download gets a file, or the rest of it if its beginning is there, and returns its commit, "" if
+// the server names none. It tries again as long as attempts bring bytes.
+func (i *Installer) download(ctx context.Context, address, path string, most int64) (string, error) {
 	wait := i.pause
 	if wait == 0 {
 		wait = attemptPause
 	}
 	for failures := 0; ; failures++ {
 		before := size(path)
-		err := i.attempt(ctx, address, path, most)
+		commit, err := i.attempt(ctx, address, path, most)
 		if err == nil || errors.Is(err, errRefused) || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+			return commit, errors.Join(err, ctx.Err())
 		}
 		if size(path) > before {
 			failures = 0
 		}
 		if failures+1 >= maxAttempts {
-			return fmt.Errorf("%w; the same command goes on from here", err)
+			return "", fmt.Errorf("%w; the same command goes on from here", err)
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return ctx.Err()
+			return "", ctx.Err()
 		}
 	}
 }
@@ -314,8 +409,9 @@ func size(path string) int64 {
 	return info.Size()
 }
 
-// attempt makes one request for what is missing of a file.
-func (i *Installer) attempt(ctx context.Context, address, path string, most int64) error {
+// attempt makes one request for what is missing of a file, and returns the commit that the answer
+// names.
+func (i *Installer) attempt(ctx context.Context, address, path string, most int64) (commit string, err error) {
 	have := size(path)
 	etag, _ := os.ReadFile(path + etagMark)
 	if len(etag) == 0 {
@@ -325,7 +421,7 @@ func (i *Installer) attempt(ctx context.Context, address, path string, most int6
 	defer cancel(nil)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if have > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
@@ -342,35 +438,38 @@ func (i *Installer) attempt(ctx context.Context, address, path string, most int6
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer resp.Body.Close()
+	commit = commitOf(resp)
 	switch {
 	case resp.StatusCode == http.StatusOK:
 		have = 0
 	case resp.StatusCode == http.StatusPartialContent && have > 0:
 		if strongTag(resp) != string(etag) || !continues(resp, have) {
 			// The server ignores If-Range. The next attempt begins at 0.
-			return errors.Join(errOtherFile, os.Remove(path+etagMark))
+			return "", errors.Join(errOtherFile, os.Remove(path+etagMark))
 		}
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && have > 0 &&
 		resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", have):
-		return nil // all is there
+		return commit, nil // all is there
+	case resp.StatusCode == http.StatusNotFound:
+		return "", errNotFound
 	case resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests:
-		return fmt.Errorf("the answer is %d", resp.StatusCode)
+		return "", fmt.Errorf("the answer is %d", resp.StatusCode)
 	default:
-		return fmt.Errorf("%w: the answer is %d %s", errRefused, resp.StatusCode, http.StatusText(resp.StatusCode))
+		return "", fmt.Errorf("%w: the answer is %d %s", errRefused, resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	all := int64(-1)
 	if resp.ContentLength >= 0 {
 		all = have + resp.ContentLength
 	}
 	if all > most {
-		return fmt.Errorf("%w: the file has %d bytes; %d are allowed", errRefused, all, most)
+		return "", fmt.Errorf("%w: the file has %d bytes; %d are allowed", errRefused, all, most)
 	}
 	if have == 0 {
 		if err := begin(path, strongTag(resp)); err != nil {
-			return err
+			return "", err
 		}
 	}
 	silent := cmp.Or(i.silent, silentTime)
@@ -378,9 +477,9 @@ func (i *Installer) attempt(ctx context.Context, address, path string, most int6
 	defer timer.Stop()
 	err = i.save(resp.Body, path, have, all, most, func() { timer.Reset(silent) })
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
-		return errSilent
+		return "", errSilent
 	}
-	return err
+	return commit, err
 }
 
 // begin empties a file and then notes the ETag of the version that is downloaded. The order matters
@@ -440,7 +539,7 @@ func (i *Installer) save(body io.Reader, path string, have, all, most int64, ali
 		}
 		switch {
 		case errors.Is(err, io.EOF) && (all < 0 || have == all):
-			return nil
+			return file.Sync() // its place in the state directory must not outlive its bytes
 		case errors.Is(err, io.EOF):
 			return io.ErrUnexpectedEOF
 		case err != nil:

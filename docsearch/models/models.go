@@ -80,7 +80,10 @@ func Open(stateDir, name string) (_ Model, err error) {
 	dir := name
 	if IsName(name) {
 		dir = folder(stateDir, name)
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := settle(stateDir, name); err != nil {
+			return nil, err
+		}
+		if !exists(dir) {
 			return nil, fmt.Errorf("the model %q is not installed; docsearch model list shows what there is", name)
 		}
 	}
@@ -123,8 +126,8 @@ const (
 type about struct {
 	Model  string            `json:"model"` // its name with the beginning of its checksum
 	Source string            `json:"source"`
-	SHA256 map[string]string `json:"sha256"` // of its files
-	Pinned bool              `json:"pinned"` // the checksums were known before
+	Commit string            `json:"commit,omitempty"` // that the source has named; a later download is of it
+	SHA256 map[string]string `json:"sha256"`           // of its files
 }
 
 func readAbout(stateDir, name string) (a about, err error) {
@@ -142,6 +145,10 @@ func installed(stateDir string) (names []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
+		name, isOld := strings.CutSuffix(e.Name(), oldMark+partMark)
+		if isOld && e.IsDir() && !exists(folder(stateDir, name)) && settle(stateDir, name) == nil {
+			names = append(names, name)
+		}
 		if e.IsDir() && IsName(e.Name()) && !strings.HasSuffix(e.Name(), partMark) {
 			names = append(names, e.Name())
 		}
@@ -164,6 +171,7 @@ func Use(stateDir, name string) error {
 	if err := os.WriteFile(path+partMark, []byte(name+"\n"), 0o600); err != nil {
 		return err
 	}
+	afterStep()
 	return os.Rename(path+partMark, path)
 }
 
@@ -174,9 +182,8 @@ func Remove(stateDir, name string) (used bool, err error) {
 		return false, fmt.Errorf("%q is no installed model", name)
 	}
 	dir := folder(stateDir, name)
-	_, missing := os.Stat(dir)
-	_, missingPart := os.Stat(dir + partMark)
-	if errors.Is(missing, fs.ErrNotExist) && errors.Is(missingPart, fs.ErrNotExist) {
+	part, old := dir+partMark, dir+oldMark+partMark
+	if !exists(dir) && !exists(part) && !exists(old) {
 		return false, fmt.Errorf("the model %q is not installed", name)
 	}
 	unlock, err := lock(stateDir, name)
@@ -189,8 +196,18 @@ func Remove(stateDir, name string) (used bool, err error) {
 		if err := os.Remove(filepath.Join(stateDir, chosenFile)); err != nil {
 			return false, err
 		}
+		afterStep()
 	}
-	return used, errors.Join(os.RemoveAll(dir), os.RemoveAll(dir+partMark), os.RemoveAll(dir+oldMark+partMark))
+	// The folder goes in one step: half of a model is none.
+	if err := errors.Join(os.RemoveAll(old), os.RemoveAll(part)); err != nil {
+		return used, err
+	}
+	afterStep()
+	if err := os.Rename(dir, part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return used, err
+	}
+	afterStep()
+	return used, os.RemoveAll(part)
 }
 
 // Entry is a model in a list.

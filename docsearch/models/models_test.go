@@ -34,8 +34,9 @@ type hub struct {
 	ranges  []string          // of the requests
 	asked   []string          // paths
 	noTags  bool
-	noIf    bool // it ignores If-Range
-	silent  bool // it sends a beginning and then nothing
+	commit  string // that it names as Hugging Face does; files of others are not found
+	noIf    bool   // it ignores If-Range
+	silent  bool   // it sends a beginning and then nothing
 }
 
 func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -44,6 +45,14 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.status != 0 {
 		http.Error(w, "no", h.status)
 		return
+	}
+	if h.commit != "" {
+		revision := strings.Split(r.URL.Path, "/")[4]
+		if revision != "main" && revision != h.commit {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("X-Repo-Commit", h.commit)
 	}
 	name := filepath.Base(r.URL.Path)
 	data, changed := h.changes[name]
@@ -118,7 +127,7 @@ func TestInstallUseRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Compared || len(done.SHA256) != 2 || !strings.HasPrefix(done.Model, remote+"-") || len(last) != 2 {
+	if done.Compared || done.IsCommit || done.Revision != "main" || len(done.SHA256) != 2 || !strings.HasPrefix(done.Model, remote+"-") || len(last) != 2 {
 		t.Errorf("%+v, %v", done, last)
 	}
 	want := "[/minishlab/potion-base-8M/resolve/main/tokenizer.json /minishlab/potion-base-8M/resolve/main/model.safetensors]"
@@ -151,6 +160,95 @@ func TestInstallUseRemove(t *testing.T) {
 	}
 	if _, err := models.Remove(i.StateDir, remote); err == nil {
 		t.Error("it was removed twice")
+	}
+}
+
+// TestCommitIsPinned downloads a model of a branch whose commit the server names, and again when the
+// branch has another one.
+func TestCommitIsPinned(t *testing.T) {
+	first, second := strings.Repeat("0123456789", 4), strings.Repeat("ab", 20)
+	h := &hub{commit: first}
+	i := installer(t, h)
+	check := func(commit string, paths ...string) {
+		t.Helper()
+		h.asked = nil
+		done, err := i.Install(t.Context(), remote)
+		if err != nil || done.Revision != commit || !done.IsCommit {
+			t.Errorf("%+v, %v, want the commit %s", done, err, commit)
+		}
+		for n, path := range paths {
+			if n >= len(h.asked) || !strings.Contains(h.asked[n], "/resolve/"+path+"/") {
+				t.Errorf("asked for %v, want %v", h.asked, paths)
+			}
+		}
+	}
+	check(first, "main", first)
+	check(first, first, first)
+	h.commit = second
+	_, err := i.Install(t.Context(), remote)
+	if err == nil || !strings.Contains(err.Error(), "404") || !strings.Contains(err.Error(), "forgets the commit") {
+		t.Errorf("the commit is gone: %v", err)
+	}
+	if _, err := models.Remove(i.StateDir, remote); err != nil {
+		t.Fatal(err)
+	}
+	check(second, "main", second)
+}
+
+// TestCommitIsNamedBeforeARedirect has the files in another place, which knows no commits.
+func TestCommitIsNamedBeforeARedirect(t *testing.T) {
+	h := &hub{}
+	store := httptest.NewServer(h)
+	defer store.Close()
+	commit := strings.Repeat("c0ffee0123", 4)
+	named := commit
+	i := installer(t, nil)
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Repo-Commit", named)
+		http.Redirect(w, r, store.URL+r.URL.Path, http.StatusFound)
+	}))
+	defer ts.Close()
+	i.Source = ts.URL
+	done, err := i.Install(t.Context(), remote)
+	if err != nil || done.Revision != commit {
+		t.Errorf("%+v, %v, want the commit %s", done, err, commit)
+	}
+	if _, err := models.Remove(i.StateDir, remote); err != nil {
+		t.Fatal(err)
+	}
+	named = "../../other/repository/resolve/main/../../../../aa"
+	done, err = i.Install(t.Context(), remote)
+	if err != nil || done.IsCommit || done.Revision != "main" {
+		t.Errorf("no commit is named: %+v, %v", done, err)
+	}
+}
+
+// TestRemovedModelIsStillUsed removes a model that another part of the program has open.
+func TestRemovedModelIsStillUsed(t *testing.T) {
+	i := installer(t, &hub{})
+	if _, err := i.Install(t.Context(), remote); err != nil {
+		t.Fatal(err)
+	}
+	m, err := models.Open(i.StateDir, remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	embed := func() string {
+		all, err := m.Embed(t.Context(), []string{"the government of the country"})
+		if err != nil || !slices.ContainsFunc(all[0], func(f float32) bool { return f != 0 }) {
+			t.Errorf("got %v, %v", all, err)
+		}
+		return fmt.Sprint(all)
+	}
+	before := embed()
+	if _, err := models.Remove(i.StateDir, remote); err != nil {
+		t.Fatal(err)
+	}
+	if after := embed(); after != before {
+		t.Errorf("after its removal: %s, before: %s", after, before)
+	}
+	if _, err := models.Open(i.StateDir, remote); err == nil || !strings.Contains(err.Error(), "not installed") {
+		t.Errorf("it is opened anew: %v", err)
 	}
 }
 
@@ -346,6 +444,82 @@ func TestCrashWhileReplacing(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 3 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestCrashAfterEachStep ends each change of the models after each of its steps, as a killed process
+// does. What was chosen can be read then, and the change, made again, leaves nothing over.
+func TestCrashAfterEachStep(t *testing.T) {
+	install := func(i *models.Installer) error {
+		_, err := i.Install(t.Context(), remote)
+		return err
+	}
+	use := func(i *models.Installer) error { return models.Use(i.StateDir, remote) }
+	remove := func(i *models.Installer) error {
+		_, err := models.Remove(i.StateDir, remote)
+		return err
+	}
+	type change func(*models.Installer) error
+	for name, tc := range map[string]struct {
+		before []change
+		change change
+		steps  int
+		kept   bool // the model can be used after each step
+		left   []string
+	}{
+		"install":                      {nil, install, 5, false, []string{remote, remote + ".lock"}},
+		"install again":                {[]change{install}, install, 5, true, []string{remote, remote + ".lock"}},
+		"install again what is chosen": {[]change{install, use}, install, 5, true, []string{remote, remote + ".lock"}},
+		"use":                          {[]change{install}, use, 1, true, []string{remote, remote + ".lock"}},
+		"remove":                       {[]change{install}, remove, 2, false, []string{remote + ".lock"}},
+		"remove what is chosen":        {[]change{install, use}, remove, 3, false, []string{remote + ".lock"}},
+	} {
+		for crash := 1; crash <= tc.steps+1; crash++ { // the last time it is not killed
+			i := installer(t, &hub{})
+			for _, f := range tc.before {
+				if err := f(i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			steps, killed := 0, false
+			reset := models.AfterStep(func() {
+				steps++
+				if steps == crash {
+					panic("killed")
+				}
+			})
+			func() {
+				defer func() { killed = recover() != nil }()
+				_ = tc.change(i)
+			}()
+			reset()
+			if killed != (crash <= tc.steps) {
+				t.Errorf("%s has other than %d steps: killed after step %d: %t", name, tc.steps, crash, killed)
+			}
+			if _, err := models.Open(i.StateDir, ""); err != nil {
+				t.Errorf("%s, killed after step %d: the chosen model: %v", name, crash, err)
+			}
+			if _, err := models.Open(i.StateDir, remote); tc.kept && err != nil {
+				t.Errorf("%s, killed after step %d: %v", name, crash, err)
+			}
+			list, err := models.List(i.StateDir)
+			isRemote := func(e models.Entry) bool { return e.Name == remote }
+			if n := slices.IndexFunc(list, isRemote); err != nil || n < 0 || tc.kept && list[n].State != "installed" {
+				t.Errorf("%s, killed after step %d: the list is %v, %v", name, crash, list, err)
+			}
+			// What was removed completely cannot be removed again.
+			if err := tc.change(i); err != nil && !strings.Contains(err.Error(), "not installed") {
+				t.Errorf("%s, killed after step %d: made again: %v", name, crash, err)
+			}
+			var left []string
+			entries, err := os.ReadDir(filepath.Join(i.StateDir, "models"))
+			for _, e := range entries {
+				left = append(left, e.Name())
+			}
+			if err != nil || !slices.Equal(left, tc.left) {
+				t.Errorf("%s, killed after step %d: %v, %v are left, want %v", name, crash, left, err, tc.left)
+			}
+		}
 	}
 }
 
