@@ -22,8 +22,18 @@ type daemonCommand struct {
 	Folder  []string `short:"f" help:"A folder to index, beside those of earlier runs. May be repeated." sep:"none" placeholder:"PATH"`
 }
 
-// memoryLimit is for the garbage collector; files that are mapped come on top.
+// memoryLimit is for the garbage collector. Files that are mapped come on top, and installed models.
 const memoryLimit = 200 << 20
+
+// makeRoom raises the limit of memory by what a model takes. Without that, a large one would leave so
+// little that the garbage collector runs all the time. The limit stays when a model is given up: it
+// only tells how much may be garbage.
+func (p *program) makeRoom(model any) {
+	large, ok := model.(interface{ Bytes() int64 })
+	if ok && p.getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(debug.SetMemoryLimit(-1) + large.Bytes())
+	}
+}
 
 // Run serves until ctx ends.
 func (c *daemonCommand) Run(ctx context.Context, p *program) error {
@@ -48,12 +58,13 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	}
 	log := newLogger(p.stderr, c.LogLevel)
 	embedder, fault := c.embedder(dir, endpoint)
+	p.makeRoom(embedder)
 	if fault != "" {
 		log.Warn("searches are by words alone", "err", fault)
 	}
 	d, err := daemon.New(daemon.Options{
 		StateDir: dir, Addr: c.Addr, Folders: folders, Token: p.token(),
-		IdleTimeout: c.IdleTimeout, Embedder: embedder, Former: former(dir), ModelFault: fault, Language: c.Language,
+		IdleTimeout: c.IdleTimeout, Embedder: embedder, Former: p.former(dir), ModelFault: fault, Language: c.Language,
 		Extract: extract.Options{Worker: []string{self, "extract-worker"}, CacheDir: filepath.Join(dir, "pdfium")},
 		Crawl:   crawl.Options{MaxFileBytes: c.MaxFileBytes, Logger: log},
 		Version: version(), Logger: log,

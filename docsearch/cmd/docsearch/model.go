@@ -69,7 +69,11 @@ func (c *common) embeddingsKey(p *program) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--embeddings-key-file: %w", err)
 	}
-	return strings.TrimSpace(string(data)), nil
+	key := strings.TrimSpace(string(data))
+	if key == "" {
+		return "", fmt.Errorf("--embeddings-key-file %s: the file is empty", path)
+	}
+	return key, nil
 }
 
 // wantedModel returns the model that the command line asks for, "" if it asks for none.
@@ -103,12 +107,13 @@ func (c *common) embedder(stateDir string, endpoint *embed.Client) (_ index.Embe
 
 // former returns a function that returns the model, as far as the state directory has it, that
 // made the vectors of an index.
-func former(stateDir string) func(string) index.Embedder {
+func (p *program) former(stateDir string) func(string) index.Embedder {
 	return func(name string) index.Embedder {
 		model := models.Made(stateDir, name)
 		if model == nil {
 			return nil
 		}
+		p.makeRoom(model)
 		return model
 	}
 }
@@ -186,6 +191,11 @@ func (c *installModel) Run(ctx context.Context, p *program) error {
 	fmt.Fprintf(p.stdout, "Installed %s.\n", done.Model)
 	for _, file := range models.Files() {
 		fmt.Fprintf(p.stdout, "  sha256 %s  %s\n", done.SHA256[file], file)
+	}
+	if done.IsCommit {
+		fmt.Fprintf(p.stdout, "  commit %s\n", done.Revision)
+	} else {
+		fmt.Fprintf(p.stdout, "The server has named no commit: the files are those of %s now.\n", done.Revision)
 	}
 	if !done.Compared {
 		fmt.Fprintln(p.stdout, "No checksum of it was known: these are recorded, and the next download must have them.")

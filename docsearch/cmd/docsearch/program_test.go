@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -45,6 +49,8 @@ func TestWrongUseIsExplained(t *testing.T) {
 		{[]string{"mcp", "--folder", file}, "not a folder"},
 		{[]string{"mcp", "--embeddings-url", "http://127.0.0.1:1"}, "must be given together"},
 		{[]string{"mcp", "--embeddings-url", "nonsense", "--embeddings-model", "m"}, "must begin with http"},
+		{[]string{"mcp", "--embeddings-url", "http://127.0.0.1:1", "--embeddings-model", "m", "--embeddings-key-file", file}, "the file is empty"},
+		{[]string{"mcp", "--embeddings-url", "http://127.0.0.1:1", "--embeddings-model", "m", "--embeddings-key-file", file + "2"}, "--embeddings-key-file: "},
 		{[]string{"mcp", "--log-level", "loud"}, "loud"},
 		{[]string{"daemon", "--idle-timeout", "soon"}, "soon"},
 	} {
@@ -52,6 +58,63 @@ func TestWrongUseIsExplained(t *testing.T) {
 		if code != 2 || stdout != "" || !strings.Contains(stderr, tc.want) {
 			t.Errorf("%q: exit code %d, %q, %q; want 2, and %q on stderr", tc.args, code, stdout, stderr, tc.want)
 		}
+	}
+}
+
+// TestKeyFileIsUsed has a key in a file, which goes before that of the environment, and never into
+// a command line.
+func TestKeyFileIsUsed(t *testing.T) {
+	var got string
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header.Get("Authorization")
+		_, _ = w.Write([]byte(`{"data":[{"index":0,"embedding":[1]}]}`))
+	}))
+	defer ts.Close()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("key", []byte("secret-of-file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{getenv: func(name string) string {
+		return map[string]string{"DOCSEARCH_EMBEDDINGS_KEY": "secret-of-environment"}[name]
+	}}
+	for file, want := range map[string]string{"key": "Bearer secret-of-file", "": "Bearer secret-of-environment"} {
+		c := common{EmbeddingsURL: ts.URL, EmbeddingsModel: "m", EmbeddingsKey: file}
+		endpoint, err := c.endpoint(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := endpoint.Embed(t.Context(), []string{"text"}); err != nil || got != want {
+			t.Errorf("key file %q: the endpoint got %q, %v, want %q", file, got, err, want)
+		}
+		args := strings.Join(c.daemonArgs("/state", slog.LevelInfo), " ")
+		if strings.Contains(args, "secret") {
+			t.Errorf("the command line of the daemon has the key: %s", args)
+		}
+		if file != "" && !strings.Contains(args, "--embeddings-key-file "+string(filepath.Separator)) {
+			t.Errorf("the daemon, whose working directory is another, gets %s", args)
+		}
+	}
+}
+
+// large is a model of some bytes.
+type large int64
+
+func (l large) Bytes() int64 { return int64(l) }
+
+func TestModelsRaiseTheLimitOfMemory(t *testing.T) {
+	before := debug.SetMemoryLimit(memoryLimit)
+	defer debug.SetMemoryLimit(before)
+	limit := ""
+	p := &program{getenv: func(string) string { return limit }}
+	p.makeRoom(large(1000))
+	p.makeRoom(struct{}{}) // takes nothing that counts
+	if got := debug.SetMemoryLimit(-1); got != memoryLimit+1000 {
+		t.Errorf("the limit is %d", got)
+	}
+	limit = "100MiB"
+	p.makeRoom(large(1000))
+	if got := debug.SetMemoryLimit(-1); got != memoryLimit+1000 {
+		t.Errorf("with GOMEMLIMIT: the limit is %d", got)
 	}
 }
 

@@ -95,6 +95,9 @@ func open(path string, read func(file *os.File, size int64) error) error {
 // Model returns the name of the model, which has the beginning of the checksum of its files.
 func (m *Model) Model() string { return m.name }
 
+// Bytes returns how much memory the model takes, about.
+func (m *Model) Bytes() int64 { return m.table.bytes() + m.tokenizer.model.bytes() }
+
 // Batch returns how many texts are best given at a time.
 func (m *Model) Batch() int { return batch }
 

@@ -37,6 +37,12 @@ func (t *table) tokens() int {
 	return len(t.scales)
 }
 
+// bytes returns how much memory the table takes.
+func (t *table) bytes() int64 {
+	const number = 4
+	return int64(len(t.rows)) + number*int64(len(t.scales)+len(t.mapping)+len(t.weights))
+}
+
 // add adds the vector of a token.
 func (t *table) add(sum []float32, token int) {
 	row := token

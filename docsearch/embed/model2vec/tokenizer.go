@@ -24,6 +24,7 @@ type tokenizer struct {
 		// cut appends the tokens of a word, and returns how many are unknown, too.
 		cut(ids []int, word string) ([]int, int)
 		most() int // the largest token
+		bytes() int64
 	}
 }
 
@@ -335,7 +336,12 @@ func readWordPiece(data []byte) (*wordPiece, error) {
 	return w, nil
 }
 
+// pieceBytes is how much memory a piece takes in a map, with its text and its number, about.
+const pieceBytes = 64
+
 func (w *wordPiece) most() int { return w.largest }
+
+func (w *wordPiece) bytes() int64 { return pieceBytes * int64(len(w.Vocabulary)) }
 
 func (w *wordPiece) cut(ids []int, word string) ([]int, int) {
 	if utf8.RuneCountInString(word) > w.MaxLetters {
@@ -408,6 +414,8 @@ func readUnigram(data []byte) (*unigram, error) {
 }
 
 func (u *unigram) most() int { return len(u.scores) - 1 }
+
+func (u *unigram) bytes() int64 { return pieceBytes * int64(len(u.pieces)) }
 
 // maxLattice is how long a word may be, in bytes: a longer one is no word.
 const maxLattice = 4096
