@@ -1,17 +1,21 @@
 package index_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/embed/static"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/vectors"
@@ -82,6 +86,98 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
 		})
 	}
+}
+
+// BenchmarkMeaning measures searches by words and by meaning, with the model in the program, among
+// some numbers of passages of Go's source: the queries are those of the judged set. It reports, too,
+// what indexing takes for 1,000 passages, and the size of the index and of the heap after it.
+func BenchmarkMeaning(b *testing.B) {
+	model, err := static.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var queries []string
+	for line := range strings.Lines(readFile(b, "testdata/judged.txt")) {
+		if query, _, ok := strings.Cut(line, " => "); ok && !strings.HasPrefix(line, "#") {
+			queries = append(queries, query)
+		}
+	}
+	for _, passages := range []int{1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(passages), func(b *testing.B) { benchmarkMeaning(b, model, queries, passages) })
+	}
+}
+
+func benchmarkMeaning(b *testing.B, model index.Embedder, queries []string, passages int) {
+	batches := goPassages(b, passages)
+	x := open(b, index.Options{Embedder: model})
+	began := time.Now()
+	for _, batch := range batches {
+		update(b, x, batch...)
+	}
+	byWords := time.Since(began)
+	began = time.Now()
+	if err := x.EmbedMissing(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	byMeaning := time.Since(began)
+	size, _, err := x.Size()
+	if err != nil {
+		b.Fatal(err)
+	}
+	clear(batches)
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	var took []time.Duration
+	for b.Loop() {
+		for _, query := range queries {
+			began := time.Now()
+			if _, err := x.Search(b.Context(), index.Query{Text: query}); err != nil {
+				b.Fatal(err)
+			}
+			took = append(took, time.Since(began))
+		}
+	}
+	slices.Sort(took)
+	milliseconds := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	b.ReportMetric(0, "ns/op") // of all queries
+	b.ReportMetric(milliseconds(took[len(took)/2]), "p50-ms")
+	b.ReportMetric(milliseconds(took[len(took)*99/100]), "p99-ms")
+	b.ReportMetric(milliseconds(byWords)*1000/float64(passages), "words-ms/1000")
+	b.ReportMetric(milliseconds(byMeaning)*1000/float64(passages), "vectors-ms/1000")
+	b.ReportMetric(float64(size)/1e6, "index-MB")
+	b.ReportMetric(float64(memory.HeapAlloc)/1e6, "heap-MB")
+}
+
+// goPassages returns files of Go's source that have some number of passages, in batches.
+func goPassages(b *testing.B, passages int) (batches [][]index.Change) {
+	b.Helper()
+	enough := errors.New("there are enough")
+	var all []index.Change
+	left := passages
+	root := filepath.Join(goRoot(), "src")
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !utf8.Valid(data) || slices.Contains(data, 0) || len(data) == 0 {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		d := &extract.Document{Type: "code", Text: string(data)}
+		all = append(all, index.Change{Path: filepath.ToSlash(name), Stamp: index.Stamp{Size: int64(len(data))}, Document: d})
+		texts, _ := index.Cut(d)
+		left -= len(texts)
+		if left <= 0 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		b.Skipf("%d passages of %d are missing: %v", left, passages, err)
+	}
+	return slices.Collect(slices.Chunk(all, 200))
 }
 
 // BenchmarkNearest searches random vectors for those near to one of them: 100 numbers, as those

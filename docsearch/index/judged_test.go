@@ -128,7 +128,7 @@ func glob(t *testing.T, pattern string) []string {
 	return files
 }
 
-func readFile(t *testing.T, name string) string {
+func readFile(t testing.TB, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
