@@ -30,7 +30,7 @@ SEED      ?= 1
 # 15 minutes and more.
 TIMEOUT   ?= $(if $(TAGS),40m,15m)
 
-.PHONY: help run build docsearch api test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare vet lint golangci clean
+.PHONY: help run build docsearch api test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare compare-peers vet lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
@@ -43,6 +43,7 @@ help:
 	@echo 'e2e       the end-to-end tests of make test alone'
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'perf      the benchmarks, and comparisons with other programs and handlers'
+	@echo 'compare-peers  what happens with sse-server, supergateway, mcp-proxy and mcp-remote: the table of README.md'
 	@echo 'api       docs/reference/api.txt, the public API that version 1 promises'
 	@echo 'lint      gofmt, go vet, staticcheck, the program for Windows, and whether api has been run'
 	@echo 'golangci  golangci-lint with .golangci.yml; builds it first, which takes minutes'
@@ -144,6 +145,14 @@ bench-compare:
 	bin/compare --mode storm --rounds 5
 	bin/compare --mode replicas --rounds 5
 	bin/compare --mode replicas --rounds 5 --transport streamable
+
+# The table of README.md: no speeds, but what happens. It needs the network once, for the programs of npm.
+PEERS := tools/compare/peers
+compare-peers:
+	go build -trimpath -o bin/ ./cmd/sse-server
+	go build -C tools -trimpath -o ../bin/ ./compare ./echo ./inprocess
+	[ -d $(PEERS)/node_modules ] || (cd $(PEERS) && npm ci --ignore-scripts)
+	bin/compare --mode peers --timeout 1m --peers $(PEERS)
 
 # With -race as the tests have it, so that nothing is compiled twice. It also sees the files of
 # test-all and check-deploy.

@@ -9,13 +9,16 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 )
 
 func main() {
 	shuffle := flag.Bool("shuffle", false, "answer what came together in random order")
 	dieAt := flag.Int("die-at", 0, "end without an answer at the `N`th call; 0: never")
 	ask := flag.Bool("ask", false, "let progress send a request to the client, whose answer it waits for")
+	boot := flag.Duration("boot", 0, "how long to boot, before anything is read")
 	flag.Parse()
+	time.Sleep(*boot)
 	s := newServer(os.Stdin, os.Stdout, *shuffle)
 	s.dieAt, s.ask = *dieAt, *ask
 	if err := s.run(); err != nil {
