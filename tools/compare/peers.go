@@ -96,7 +96,8 @@ func (a *arguments) ours() gateway {
 
 func (a *arguments) supergateway() gateway {
 	serve := func(port string, server []string) []string {
-		return []string{a.Node, a.script("supergateway/dist/index.js"), "--stdio", strings.Join(server, " "), "--port", port}
+		script := a.script("supergateway/dist/index.js")
+		return []string{a.Node, script, "--stdio", strings.Join(server, " "), "--port", port}
 	}
 	return gateway{"supergateway", func(port string, server []string) []string {
 		return append(serve(port, server), "--outputTransport", "streamableHttp", "--stateful")
@@ -183,7 +184,8 @@ func (a *arguments) gatewayBoots(ctx context.Context, g gateway) (string, error)
 				return "", err
 			}
 			for range clients {
-				waits = append(waits, a.untilTools(ctx, func() client { return newHTTPClient("http://" + addr + "/mcp") }))
+				connect := func() client { return newHTTPClient("http://" + addr + "/mcp") }
+				waits = append(waits, a.untilTools(ctx, connect))
 			}
 			p.stop()
 		}
@@ -274,7 +276,8 @@ func (a *arguments) gatewayAtOnce(ctx context.Context, g gateway) (string, error
 			case r.Verdict() == load.Clean:
 				return "each gets its own answers", nil
 			case r.Faults[load.Crossed] > 0:
-				return fmt.Sprintf("%d answers of %d calls reach the wrong client", r.Faults[load.Crossed], r.Calls), nil
+				crossed := r.Faults[load.Crossed]
+				return fmt.Sprintf("%d answers of %d calls reach the wrong client", crossed, r.Calls), nil
 			}
 			return fmt.Sprintf("%d of %d calls have no right answer", r.Calls-r.Answered, r.Calls), nil
 		})
