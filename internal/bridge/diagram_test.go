@@ -29,12 +29,12 @@ var (
 
 var drawn = regexp.MustCompile(`^    (\S+) --> ([^\s:]+)(?:: .+)?$`)
 
-// drawnArrows returns the arrows of the diagram of a start in docs/reference/states.md.
+// drawnArrows returns the arrows of the diagram of a start in docs/design/life.md.
 func drawnArrows(t *testing.T) (arrows []arrow) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/reference/states.md")
+	text, err := os.ReadFile("../../docs/design/life.md")
 	ssetest.Must(t, err)
-	_, section, _ := strings.Cut(string(text), "\n## Starting a session\n")
+	_, section, _ := strings.Cut(string(text), "\n## The moves of a start\n")
 	_, diagram, _ := strings.Cut(section, "```mermaid\nstateDiagram-v2\n")
 	diagram, _, _ = strings.Cut(diagram, "```")
 	for line := range strings.Lines(diagram) {
@@ -45,7 +45,7 @@ func drawnArrows(t *testing.T) (arrows []arrow) {
 		arrows = append(arrows, arrow{drawnState(t, found[1]), drawnState(t, found[2])})
 	}
 	if len(arrows) == 0 {
-		t.Fatal("states.md has no diagram of a start")
+		t.Fatal("life.md has no diagram of a start")
 	}
 	return arrows
 }

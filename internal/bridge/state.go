@@ -1,7 +1,7 @@
 package bridge
 
 // StartState is how far one start of a session has come, as the connection that waits for
-// it sees it. [Next] has all moves, and docs/reference/states.md the same as a diagram.
+// it sees it. [Next] has all moves, and docs/design/life.md the same as a diagram.
 type StartState string
 
 // The states of a start. Started, Failed, Again and Gone are its ends.

@@ -5,6 +5,6 @@
 //	table.go  phases, events, actions, and what follows from what
 //	told.go   what the client was told, and what becomes of its messages
 //
-// The driver is internal/bridge/life.go. docs/design/life.md has the rows as lists, and docs/reference/states.md the
-// moves as a diagram; the tests of this package compare both with the code.
+// The driver is internal/bridge/life.go. docs/design/life.md has the rows as lists, and the moves as a diagram;
+// the tests of this package compare both with the code.
 package life

@@ -10,10 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-const (
-	page   = "../../../../docs/design/life.md"
-	states = "../../../../docs/reference/states.md" // it has the diagram
-)
+const page = "../../../../docs/design/life.md"
 
 // section returns the lines of a page between a heading and the next one.
 func section(t *testing.T, page, heading string) []string {
@@ -148,21 +145,21 @@ func TestNextRefusesWhatCannotHappen(t *testing.T) {
 }
 
 func TestDiagramIsTheTable(t *testing.T) {
-	text := strings.Join(section(t, states, "## The life of a session"), "\n")
+	text := strings.Join(section(t, page, "## The moves of a life"), "\n")
 	_, diagram, _ := strings.Cut(text, "```mermaid\n")
 	diagram, rest, _ := strings.Cut(diagram, "```\n")
 	if strings.Contains(rest, "```mermaid") {
-		t.Errorf("%s has a second diagram, which no test compares", states)
+		t.Errorf("%s has a second diagram, which no test compares", page)
 	}
 	if want := Diagram(); diagram != want {
-		t.Errorf("%s has\n%s\nwant\n%s", states, diagram, want)
+		t.Errorf("%s has\n%s\nwant\n%s", page, diagram, want)
 	}
 }
 
 // The page beside the diagram says as which state each phase is shown.
 func TestPhasesAreShownAsThePageSays(t *testing.T) {
 	seen := make(map[Phase]string)
-	for _, cells := range rows(t, states, "## The life of a session", 2) {
+	for _, cells := range rows(t, page, "## The moves of a life", 2) {
 		for _, word := range words(strings.ReplaceAll(cells[1], "`", "")) {
 			seen[Phase(word)] = cells[0]
 		}
@@ -172,7 +169,7 @@ func TestPhasesAreShownAsThePageSays(t *testing.T) {
 		want[phase] = phase.Shown().String()
 	}
 	if !maps.Equal(seen, want) {
-		t.Errorf("%s shows %v, want %v", states, seen, want)
+		t.Errorf("%s shows %v, want %v", page, seen, want)
 	}
 }
 
