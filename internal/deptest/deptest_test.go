@@ -55,13 +55,14 @@ func side(short string) int {
 	})
 }
 
-// outside are packages for tests, with what they may import of the module. No layer
+// outside are packages for tests and for releases, with what they may import of the module. No layer
 // imports them. The programs that prove and measure are in a module of their own, tools.
 var outside = map[string][]string{
 	"e2e":                             {"internal/ssetest"},
 	"e2e/agents":                      {"internal/ssetest"},
 	"e2e/acceptance":                  {"internal/ssetest", "gateway", "upstream"}, // its rules about the library
 	"deploy/deploytest":               {"internal/ssetest"},
+	"deploy/installers":               {},
 	"internal/ssetest":                {},
 	"internal/pipetest":               {},
 	"cmd/sse-server/internal/clitest": {},
