@@ -16,19 +16,23 @@ import (
 func writeRelease(t *testing.T, systems ...string) (dist string) {
 	t.Helper()
 	dist = t.TempDir()
-	write := func(name, text string) { ssetest.Must(t, os.WriteFile(filepath.Join(dist, name), []byte(text), 0o600)) }
+	write := func(name, text string) {
+		ssetest.Must(t, os.WriteFile(filepath.Join(dist, name), []byte(text), 0o600))
+	}
+	artifact := func(kind, id, path, system, arch string) map[string]any {
+		of := map[string]string{"ID": id}
+		return map[string]any{"type": kind, "path": path, "goos": system, "goarch": arch, "extra": of}
+	}
 	artifacts := []map[string]any{
-		{"type": "Binary", "path": "nowhere", "goos": "linux", "goarch": "amd64", "extra": map[string]string{"ID": "docsearch"}},
-		{"type": "Archive", "path": "nowhere", "goos": "linux", "goarch": "amd64", "extra": map[string]string{"ID": program}},
+		artifact("Binary", "docsearch", "nowhere", "linux", "amd64"),
+		artifact("Archive", program, "nowhere", "linux", "amd64"),
 	}
 	sums := ""
 	for _, system := range systems {
 		os, arch, _ := strings.Cut(system, "/")
 		file := os + "-" + arch
 		write(file, "the program for "+system)
-		artifacts = append(artifacts, map[string]any{
-			"type": "Binary", "path": filepath.Join(dist, file), "goos": os, "goarch": arch, "extra": map[string]string{"ID": program},
-		})
+		artifacts = append(artifacts, artifact("Binary", program, filepath.Join(dist, file), os, arch))
 		sums += strings.Repeat("0", 60) + arch[:1] + os[:3] + "  sse-server_1.2.3_" + os + "_" + arch + ".tar.gz\n"
 	}
 	list, err := json.Marshal(artifacts)
@@ -55,12 +59,14 @@ func readAll(t *testing.T, path ...string) string {
 	return string(data)
 }
 
-// Each system has a package with its program, which npm installs there alone; mcp-sse needs all of them in this version.
+// Each system has a package with its program, which npm installs there alone; mcp-sse needs all in this version.
 func TestPackagesOfNPM(t *testing.T) {
 	npm := filepath.Join(makeAll(t, writeRelease(t, "linux/amd64", "darwin/arm64", "windows/amd64")), "npm")
 	var m manifest
 	ssetest.Must(t, json.Unmarshal([]byte(readAll(t, npm, "mcp-sse", "package.json")), &m))
-	want := map[string]string{"@mcp-sse/linux-x64": "1.2.3", "@mcp-sse/darwin-arm64": "1.2.3", "@mcp-sse/win32-x64": "1.2.3"}
+	want := map[string]string{
+		"@mcp-sse/linux-x64": "1.2.3", "@mcp-sse/darwin-arm64": "1.2.3", "@mcp-sse/win32-x64": "1.2.3",
+	}
 	if m.Name != "mcp-sse" || m.Version != "1.2.3" || !maps.Equal(m.OptionalDependencies, want) {
 		t.Errorf("mcp-sse: %+v", m)
 	}
@@ -136,18 +142,14 @@ func TestFormula(t *testing.T) {
 
 // A folder without a release is refused, with nothing written.
 func TestNoRelease(t *testing.T) {
-	for name, spoil := range map[string]func(dist string) error{
-		"no list of what was built": func(dist string) error { return os.Remove(filepath.Join(dist, "artifacts.json")) },
-		"no program": func(dist string) error {
-			return os.WriteFile(filepath.Join(dist, "artifacts.json"), []byte("[]"), 0o600)
-		},
-		"no checksums": func(dist string) error { return os.Remove(filepath.Join(dist, "SHA256SUMS")) },
-		"checksums of another file": func(dist string) error {
-			return os.WriteFile(filepath.Join(dist, "SHA256SUMS"), []byte("0:1\n"), 0o600)
-		},
+	for name, spoilt := range map[string]struct{ file, content string }{
+		"no list of what was built": {"artifacts.json", ""},
+		"no program":                {"artifacts.json", "[]"},
+		"no version":                {"metadata.json", "{}"},
+		"no lines of checksums":     {"SHA256SUMS", "0:1\n"},
 	} {
 		dist, out := writeRelease(t, "linux/amd64"), filepath.Join(t.TempDir(), "out")
-		ssetest.Must(t, spoil(dist))
+		ssetest.Must(t, os.WriteFile(filepath.Join(dist, spoilt.file), []byte(spoilt.content), 0o600))
 		if err := run([]string{dist, out}); err == nil {
 			t.Errorf("%s: no error", name)
 		}

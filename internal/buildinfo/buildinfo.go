@@ -6,6 +6,11 @@ import "runtime/debug"
 // Module is the path of the project's module.
 const Module = "github.com/mcp-sse/mcp-sse"
 
+// NPMPackage is the name of the package on npm that starts this program. It is empty until one is published: anybody
+// could take the name before, so no text tells people to run it. The linker sets it, as .goreleaser.yaml says, when
+// the release workflow is about to publish the package.
+var NPMPackage string
+
 // Info is what is known of a build. Unknown parts are "unknown".
 type Info struct{ Version, Revision, GoVersion string }
 
