@@ -24,6 +24,8 @@ type Server struct {
 	Issuer       bool // clients that can log in at its issuer get the token themselves
 	// Program is the path of sse-server, for clients that only start programs; empty: people put it in.
 	Program string
+	// ProgramArgs come before all others, if Program is one that starts sse-server, such as npx.
+	ProgramArgs []string
 	// Call is what curl asks for: the members of a request after its id; empty: its tools.
 	Call string
 }

@@ -217,6 +217,17 @@ func TestProgramIsPutIn(t *testing.T) {
 	}
 }
 
+// A program that starts sse-server has its own arguments first.
+func TestProgramArgsComeFirst(t *testing.T) {
+	desktop, _ := clients.Named("claude-desktop")
+	s := clients.Server{Name: "docs", URL: "http://docs/mcp", Program: "npx", ProgramArgs: []string{"-y", "package"}}
+	text := desktop.Entry.Text([]clients.Server{s})
+	text = strings.Join(strings.Fields(text), "")
+	if !strings.Contains(text, `"command":"npx","args":["-y","package","stdio","--url","http://docs/mcp"]`) {
+		t.Errorf("got %s", text)
+	}
+}
+
 // A single request needs a server that takes one.
 func TestSingleRequestNeedsNoSession(t *testing.T) {
 	for _, c := range clients.WithEntry() {

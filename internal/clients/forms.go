@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,7 +50,7 @@ func remote(s Server, token string) json.RawMessage {
 
 // started makes an entry that starts sse-server stdio.
 func started(s Server, token string) json.RawMessage {
-	program, args := cmp.Or(s.Program, programPlace), []string{"stdio", "--url", s.URL}
+	program, args := cmp.Or(s.Program, programPlace), append(slices.Clone(s.ProgramArgs), "stdio", "--url", s.URL)
 	if !s.Token {
 		return object("command", program, "args", args)
 	}

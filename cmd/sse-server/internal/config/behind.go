@@ -13,9 +13,9 @@ import (
 // or the URL that it has. It reports false if that is an sse-server: the one that c is of, at whatever path,
 // or one that the entry starts with a file or an address of its own.
 func (c *Config) Behind(e Entry) (Entry, bool) {
-	if len(e.Command) > 0 && naming.ProgramOf(e.Command) == "sse-server" {
+	if args, starts := ownArgs(e.Command); starts {
 		of := newConfig()
-		err := of.readFlags(e.Command[1:])
+		err := of.readFlags(args)
 		if err != nil || of.Does != "stdio" || of.Config != "" || of.Kind() == OfDemo {
 			return e, false
 		}
@@ -29,6 +29,27 @@ func (c *Config) Behind(e Entry) (Entry, bool) {
 		at, err := url.Parse(address)
 		return err == nil && c.isHere(at)
 	})
+}
+
+// npmPackage is the package of npm that starts sse-server, and has a command of this name too.
+const npmPackage = "mcp-sse"
+
+// ownArgs returns the arguments of sse-server in a command that starts it, by itself or by a launcher such as npx. It
+// reports false for a command that does not.
+func ownArgs(command []string) (args []string, starts bool) {
+	if len(command) == 0 {
+		return nil, false
+	}
+	if program := naming.ProgramOf(command); program == "sse-server" || program == npmPackage {
+		return command[1:], true
+	}
+	if name, isLaunched := naming.OfCommand(command, ""); !isLaunched || name != npmPackage {
+		return nil, false
+	}
+	at := slices.IndexFunc(command, func(word string) bool {
+		return word == npmPackage || strings.HasPrefix(word, npmPackage+"@")
+	})
+	return command[at+1:], at > 0
 }
 
 // entry returns the server of options, in the place of the entry that starts sse-server with them. The

@@ -40,7 +40,7 @@ func (s *Server) checkParents(c *Config) error {
 }
 
 // passOn are programs that do no more than to pass requests on to the address among their arguments.
-var passOn = []string{"sse-server", "mcp-remote", "mcp-proxy", "supergateway"}
+var passOn = []string{"sse-server", npmPackage, "mcp-remote", "mcp-proxy", "supergateway"}
 
 // checkItself returns an error if the server is this sse-server itself: requests would go round in circles.
 // In check --start --url URL the URL may be that of a gateway that runs, so there it is a warning.

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
@@ -177,8 +178,9 @@ func (cmd *Command) writeEntries(
 // clientServers returns the servers and views of c that the arguments choose, as clients are told of them.
 func clientServers(c *config.Config) (servers []clients.Server, err error) {
 	if c.URL != "" && len(c.Servers) == 0 { // of a gateway that runs
+		program, args := startedBy(ourselves(os.Executable()), buildinfo.NPMPackage)
 		return []clients.Server{{Name: remoteName(c), URL: c.Remote().Place(),
-			Program: ourselves(os.Executable())}}, nil
+			Program: program, ProgramArgs: args}}, nil
 	}
 	base, err := c.Base()
 	if err != nil {

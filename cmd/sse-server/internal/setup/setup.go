@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
@@ -23,12 +24,13 @@ func (cmd *Command) home() string { return config.HomeOf(cmd.LookupEnv) }
 
 // serversOf returns these servers and views of c as clients are told of them, below a URL.
 func serversOf(c *config.Config, base string, which []*config.Server) (servers []clients.Server) {
-	program := ourselves(os.Executable())
+	program, args := startedBy(ourselves(os.Executable()), buildinfo.NPMPackage)
 	for _, s := range which {
 		isSSE := !slices.Contains(s.Transports, gateway.TransportStreamable.String())
 		servers = append(servers, clients.Server{
 			Name: c.Title(s), URL: base + c.PathOf(s), SSE: isSSE, NeedsSession: isSSE || !s.AutoInitialize,
 			Token: c.Tokens != nil || len(c.OAuth) > 0, Issuer: len(c.OAuth) > 0, Program: program,
+			ProgramArgs: args,
 		})
 	}
 	return servers
@@ -41,4 +43,13 @@ func ourselves(self string, err error) string {
 		return "sse-server"
 	}
 	return self
+}
+
+// startedBy returns what starts a program of this path, with its first arguments. npx removes the file with its cache,
+// so npx starts it there, once there is a package of npm; npmPackage is empty before.
+func startedBy(path, npmPackage string) (program string, args []string) {
+	if npmPackage != "" && strings.Contains(filepath.ToSlash(path), "/_npx/") {
+		return "npx", []string{"-y", npmPackage}
+	}
+	return path, nil
 }

@@ -379,3 +379,18 @@ func TestInitThenConnectThenUndo(t *testing.T) {
 	p.wantExit(exit.Config)
 	ssetest.WantText(t, "without a state directory", p.log.String(), "there is no place for what the file has now")
 }
+
+// npx starts the program that is in its cache, which may go away. Before there is a package of npm, nothing says npx.
+func TestEntriesHaveNPXForItsCache(t *testing.T) {
+	const inCache = "/home/me/.npm/_npx/0a1b/node_modules/@mcp-sse/linux-x64/bin/sse-server"
+	const installed = "/usr/lib/node_modules/mcp-sse/node_modules/@mcp-sse/linux-x64/bin/sse-server"
+	for _, test := range []struct{ path, npmPackage, want string }{
+		{"/usr/bin/sse-server", "mcp-sse", "/usr/bin/sse-server"},
+		{installed, "mcp-sse", installed},
+		{inCache, "", inCache},
+		{inCache, "mcp-sse", "npx -y mcp-sse"},
+	} {
+		program, args := startedBy(test.path, test.npmPackage)
+		ssetest.Want(t, test.path, strings.Join(append([]string{program}, args...), " "), test.want)
+	}
+}
