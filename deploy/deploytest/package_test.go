@@ -34,7 +34,7 @@ var releaseOnce = sync.OnceValues(func() (printed []byte, err error) {
 		git clone -q `+root+` "$0"
 		cd "$0"
 		git tag v`+releaseVersion+` && git tag docsearch/v`+releaseVersion+`
-		export GOFLAGS= GORELEASER_CURRENT_TAG=v`+releaseVersion+`
+		export GOFLAGS= GORELEASER_CURRENT_TAG=v`+releaseVersion+` NPM_PACKAGE=mcp-sse
 		go run `+goreleaser+` check
 		config=.goreleaser.yaml
 		if [ -z "${ALL_TARGETS-}" ]; then

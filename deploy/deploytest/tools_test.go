@@ -19,6 +19,7 @@ const (
 	helm        = "helm.sh/helm/v4/cmd/helm@v4.3.1"
 	kubeconform = "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"
 	actionlint  = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"
+	composeSpec = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"
 )
 
 // goTool runs a tool at the root of the repository, and returns what it printed. The test

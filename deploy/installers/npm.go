@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -106,14 +107,17 @@ func writePackage(folder string, m manifest, readme []byte, file string, content
 	if err != nil {
 		return fmt.Errorf("run it in the root of the repository: %w", err)
 	}
-	about, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
+	var about bytes.Buffer
+	written := json.NewEncoder(&about)
+	written.SetIndent("", "  ")
+	written.SetEscapeHTML(false) // people read it
+	if err := written.Encode(m); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(folder, filepath.Dir(file)), 0o755); err != nil {
 		return err
 	}
-	texts := map[string][]byte{"package.json": append(about, '\n'), "README.md": readme, "LICENSE": license}
+	texts := map[string][]byte{"package.json": about.Bytes(), "README.md": readme, "LICENSE": license}
 	for name, data := range texts {
 		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
 			return err
