@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,12 +37,38 @@ func (b *bounded) Write(p []byte) (int, error) {
 // the routes.
 func TestOperatorsAnswersHaveADeadline(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Settings{}, func(t *testing.T, g *gateway.Gateway) {
-		for _, path := range []string{"/healthz", "/readyz", "/readyz?server=x", "/connections"} {
+		for _, path := range []string{"/healthz", "/readyz", "/readyz?server=x", "/connections",
+			"/status", "/status/servers/x", "/status/style.css"} {
 			b := &bounded{ResponseRecorder: httptest.NewRecorder()}
 			g.Admin().ServeHTTP(b, httptest.NewRequest(http.MethodGet, path, nil))
-			equal(t, path+": writes without a deadline", b.unbounded, 0)
+			wantBounded(t, path, b)
 		}
 	})
+}
+
+// A browser that does not read cannot hold the page, its files or the state for ever either.
+func TestAnswersForBrowsersHaveADeadline(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Settings{}, func(t *testing.T, g *gateway.Gateway) {
+		for _, path := range []string{"/mcp", "/mcp?page=script.js", "/mcp?page=style.css", "/mcp?page=state.json",
+			"/", "/?page=servers.js", "/?page=state.json"} {
+			b := &bounded{ResponseRecorder: httptest.NewRecorder()}
+			r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil)
+			r.RemoteAddr = "127.0.0.1:1234"
+			if !strings.Contains(path, "page=") {
+				r.Header.Set("Accept", "text/html")
+			}
+			g.ServeHTTP(b, r)
+			equal(t, path+": status", b.Code, http.StatusOK)
+			wantBounded(t, path, b)
+		}
+	})
+}
+
+// wantBounded checks that an answer has been written, and each part of it with a deadline.
+func wantBounded(t *testing.T, path string, b *bounded) {
+	t.Helper()
+	equal(t, path+": has a body", b.Body.Len() > 0, true)
+	equal(t, path+": writes without a deadline", b.unbounded, 0)
 }
 
 // A probe may take longer than the write timeout of the http.Server, which ends a response over

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 )
 
 // Options say what the page is of.
@@ -231,7 +232,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.opts.IsListed != nil && p.opts.IsListed() {
 		listed = p.opts.Prefix
 	}
-	render(w, "page.html", struct {
+	render(w, r, "page.html", struct {
 		About    template.JS
 		IsLinked bool
 		Listed   string
@@ -277,7 +278,7 @@ func ServeList(w http.ResponseWriter, r *http.Request, servers []Link) {
 		}
 	}
 	about, _ := json.Marshal(map[string]any{"pastes": texts}) // as in Options.about
-	render(w, "servers.html", struct {
+	render(w, r, "servers.html", struct {
 		About   template.JS
 		Servers []Link
 	}{template.JS(about), servers})
@@ -310,7 +311,7 @@ var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.ParseFS(files, "web/*.html"))
 })
 
-func render(w http.ResponseWriter, name string, data any) {
+func render(w http.ResponseWriter, r *http.Request, name string, data any) {
 	var body bytes.Buffer
 	if err := templates().ExecuteTemplate(&body, name, data); err != nil {
 		http.Error(w, "the page is broken: "+err.Error(), http.StatusInternalServerError)
@@ -318,7 +319,7 @@ func render(w http.ResponseWriter, name string, data any) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = body.WriteTo(w) // an error means that the browser is gone
+	httpanswer.WriteBody(w, r, http.StatusOK, body.Bytes())
 }
 
 // file is one that browsers keep until its tag changes.
@@ -349,7 +350,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, name string) {
 	f := served()[name]
 	w.Header().Set("Content-Type", f.kind)
 	w.Header().Set("ETag", f.tag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.data))
+	http.ServeContent(httpanswer.Bound(w, r), r, "", time.Time{}, bytes.NewReader(f.data))
 }
 
 func read(name string) []byte {

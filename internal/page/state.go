@@ -7,14 +7,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // stateJSON is the one file of a page that says how its server is.
 const stateJSON = "state.json"
 
-// State is how a server or view is, as far as that is known without asking it. All texts are of bounded length. What is
-// not known is missing.
+// State is how a server or view is, as far as that is known without asking it. All texts are of bounded length. A
+// field is missing if it is not known.
 type State struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitempty"`
@@ -193,11 +194,11 @@ func serveJSON(w http.ResponseWriter, r *http.Request, value any) {
 	header, current := w.Header(), tag(data)
 	setHeader(header, r, policy)
 	header.Set("Cache-Control", "no-store") // it is for this visitor alone
-	header.Set("Content-Type", "application/json")
 	header.Set("ETag", current)
 	if r.Header.Get("If-None-Match") == current {
+		header.Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = w.Write(data) // an error means that the browser is gone
+	httpanswer.WriteJSON(w, r, http.StatusOK, data)
 }

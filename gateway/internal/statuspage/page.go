@@ -25,6 +25,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -83,7 +84,7 @@ func New(source Source) http.Handler {
 	for name, kind := range map[string]string{"style.css": "text/css", "live.js": "text/javascript"} {
 		routes.Path("/status/" + name).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind+"; charset=utf-8") // what the system says may be wrong
-			http.ServeFileFS(w, r, files, name)
+			http.ServeFileFS(httpanswer.Bound(w, r), r, files, name)
 		})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +160,7 @@ type view struct {
 
 func (p *page) overview(w http.ResponseWriter, r *http.Request) {
 	l, query := p.look(), r.URL.Query()
-	render(w, http.StatusOK, "overview", view{
+	render(w, r, http.StatusOK, "overview", view{
 		look: l, Listed: newPager(query, "servers", len(l.Servers)), List: newList(l.Servers, query, ""),
 	})
 }
@@ -171,11 +172,11 @@ func (p *page) server(w http.ResponseWriter, r *http.Request) {
 		if s.Label == mux.Vars(r)["name"] {
 			query.Del("server")
 			v.Server, v.List = s, newList([]*server{s}, query, v.Root)
-			render(w, http.StatusOK, "server", v)
+			render(w, r, http.StatusOK, "server", v)
 			return
 		}
 	}
-	render(w, http.StatusNotFound, "missing", v)
+	render(w, r, http.StatusNotFound, "missing", v)
 }
 
 func (p *page) connection(w http.ResponseWriter, r *http.Request) {
@@ -185,20 +186,19 @@ func (p *page) connection(w http.ResponseWriter, r *http.Request) {
 	for _, s := range v.Servers {
 		if i := slices.IndexFunc(s.Connections, func(c connstate.Snapshot) bool { return c.ID == id }); i >= 0 {
 			v.Connection = &connection{Snapshot: &s.Connections[i], Of: s, Root: v.Root}
-			render(w, http.StatusOK, "connection", v)
+			render(w, r, http.StatusOK, "connection", v)
 			return
 		}
 	}
-	render(w, http.StatusNotFound, "missing", v)
+	render(w, r, http.StatusNotFound, "missing", v)
 }
 
-func render(w http.ResponseWriter, code int, name string, v view) {
+func render(w http.ResponseWriter, r *http.Request, code int, name string, v view) {
 	var body bytes.Buffer
 	if err := templates().ExecuteTemplate(&body, name, v); err != nil {
 		http.Error(w, "the status page is broken: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = body.WriteTo(w) // an error means that the browser is gone
+	httpanswer.WriteBody(w, r, code, body.Bytes())
 }
