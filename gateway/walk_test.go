@@ -221,10 +221,10 @@ func (w *walk) step() {
 	case 8, 9, 10, 11, 12:
 		c.ask("tools/list", "{}")
 	case 13:
-		for id := range c.asked {
+		if n := len(c.asked); n > 0 {
+			id := fmt.Sprint(w.rng.IntN(n) + 1) // ask numbers them from 1
 			c.cancelled[id] = true
 			c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`)
-			break
 		}
 	case 14:
 		c.subscribed = !c.subscribed
@@ -350,34 +350,40 @@ func TestWalkThroughTheLivesOfSessions(t *testing.T) {
 	}
 }
 
+// walkThrough takes a walk for each seed. Each is a test of its own, so that a failure of any kind has its seed.
 func walkThrough(t *testing.T, opts gateway.Options) {
-	const steps = 250
 	for seed := range uint64(walkSeeds()) {
-		w := &walk{seed: seed, rng: rand.New(rand.NewPCG(seed, 2)), servers: [2]*walkServer{newWalkServer("one"), newWalkServer("two")}}
-		synctest.Test(t, func(t *testing.T) {
-			w.t = t
-			with := gateway.Settings{Options: opts, AnnounceDelay: 100 * time.Millisecond}
-			with.Logger = slog.New(faults{slog.DiscardHandler, t})
-			w.opts = with.Options
-			g, err := gateway.NewWith(w.servers[0], with)
-			must(t, err)
-			w.g = g
-			defer func() {
-				for _, c := range g.Registry().All() {
-					c.Close("test over")
-				}
-				equal(t, "error", <-shutdown(g, time.Minute), nil)
-				equal(t, "sessions that are left", w.servers[0].open()+w.servers[1].open(), 0)
-			}()
-			for range steps {
-				w.step()
-			}
-			w.rest()
+		passed := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { walkFrom(t, seed, opts) })
 		})
-		if t.Failed() {
+		if !passed {
 			return
 		}
 	}
+}
+
+// walkFrom takes the walk of a seed.
+func walkFrom(t *testing.T, seed uint64, opts gateway.Options) {
+	const steps = 250
+	w := &walk{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 2)),
+		servers: [2]*walkServer{newWalkServer("one"), newWalkServer("two")}}
+	with := gateway.Settings{Options: opts, AnnounceDelay: 100 * time.Millisecond}
+	with.Logger = slog.New(faults{slog.DiscardHandler, t})
+	w.opts = with.Options
+	g, err := gateway.NewWith(w.servers[0], with)
+	must(t, err)
+	w.g = g
+	defer func() {
+		for _, c := range g.Registry().All() {
+			c.Close("test over")
+		}
+		equal(t, "error", <-shutdown(g, time.Minute), nil)
+		equal(t, "sessions that are left", w.servers[0].open()+w.servers[1].open(), 0)
+	}()
+	for range steps {
+		w.step()
+	}
+	w.rest()
 }
 
 // walkSeeds is how many walks of each kind there are: 12, or WALKS.
