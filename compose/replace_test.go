@@ -115,7 +115,7 @@ func TestReplaceRules(t *testing.T) {
 	})
 }
 
-// What is known of members is there without asking them.
+// A report says what is known of members, and asks none of them.
 func TestMembersReport(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		late, dead, good := newFake("t"), newFake("t"), newFake("t", "u")

@@ -91,7 +91,7 @@ func TestClientsMakeNoNewSeries(t *testing.T) {
 	ssetest.Want(t, "series", len(ssetest.Series(t, reg)), want)
 }
 
-// Members of a view have a series for each state. Those that have left have none.
+// Members of a view have a series for each state. Members that have left have none.
 func TestMembersOfAView(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m, err := metrics.Named(reg, "team")

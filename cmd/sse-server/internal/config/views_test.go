@@ -141,7 +141,7 @@ func TestBadViews(t *testing.T) {
 	}
 }
 
-// What is offered of all servers is by their own names: it holds at the servers, and not again at the view, which has
+// A selection of all servers goes by their own names: it holds at the servers, and not again at the view, which has
 // others.
 func TestSelectionOfAllServersIsNotThatOfViews(t *testing.T) {
 	c := mustLoad(t, nil, "-c", clitest.WriteFile(t, "gw.yaml", withServers("include: [get_me]\nonly: read-only\nviews: {v: {servers: {github: {}, brave: {}}}}\n")))
