@@ -38,6 +38,12 @@
 //   - An error names the option where it was given, and what is wanted there.
 //   - All files that were read are known: Files has them, also those that are missing, and Digests their hashes.
 //
+// # Mistakes
+//
+// What people mean is here too, and not in a package of its own: refuse.go and meant.go read the fields and tags of the
+// options, so that no flag is named in an error that does not exist, and itself.go compares a server with the addresses
+// and paths of the same configuration. Each would need the whole Config, and Load needs each.
+//
 // # Order of the files
 //
 //	config.go    the options, Load, flags and variables; value.go: types of values; help.go, usage.txt: --help
