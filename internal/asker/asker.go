@@ -1,5 +1,5 @@
-// Package asker has what a gateway and the server that it dials tell each other beside messages, where that server
-// serves in this process on behalf of the gateway's client, as the members of a view do.
+// Package asker has what a gateway and the server that it dials tell each other beside messages: a server at a URL, and
+// one that serves in this process on behalf of the gateway's client, as the members of a view do.
 //
 // The gateway adds an [Asker] to the context of each Dial that a client has caused, and not to the others: of warm
 // servers, of shared sessions and of probes. A connection that such a server has of another gateway is a [Conditional]:
@@ -21,8 +21,8 @@ type Asker struct {
 	UserAgent      string
 	// Connection is the shortened id of the client's connection.
 	Connection string
-	// Header has all headers of the client that any server behind may get. Each server takes those that it names.
-	// Nobody may change it or log it.
+	// Header has all headers of the client that any server behind may get, as an operator has named them. A gateway
+	// behind takes those that its own options name, and a server at a URL gets all. Nobody may change it or log it.
 	Header map[string][]string
 	// Credentials returns those of the client's newest request, which must not be logged; nil: there are none.
 	Credentials func() string

@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
-	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -110,8 +109,8 @@ func (c *client) who() string { return remember.Principal(c.c.Client().Principal
 // seesDetails reports whether the client may see the details of errors.
 func (c *client) seesDetails() bool { return c.opts.Detailed(c.c.Client()) }
 
-// forwarded returns a context with what the client's request has for the server, and with the client itself for a
-// server that serves it in this process.
+// forwarded returns a context with what the client's request has for the server, and with the client itself: a server
+// at a URL gets its headers, and one in this process serves it.
 func (c *client) forwarded() context.Context {
 	who := c.c.Client()
 	ctx := who.Context
@@ -129,11 +128,7 @@ func (c *client) forwarded() context.Context {
 	if c.narrow != nil {
 		a.Allows = c.narrow.Allows
 	}
-	ctx = asker.NewContext(ctx, a)
-	if header := who.Header; len(header) > 0 {
-		return remote.WithNewest(remote.WithHeader(ctx, header), c.c.Credentials)
-	}
-	return ctx
+	return asker.NewContext(ctx, a)
 }
 
 // synthetic returns the params of the synthetic initialize: with the version of a client

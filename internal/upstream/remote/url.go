@@ -14,12 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -148,11 +150,10 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
 	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger,
 		Metrics: u.Metrics, Values: caller.Values(ctx)}
-	for _, from := range []http.Header{u.Header, headerFrom(ctx)} {
-		for name, values := range from {
-			x.Header[http.CanonicalHeaderKey(name)] = values
-		}
+	for name, values := range u.Header {
+		x.Header[http.CanonicalHeaderKey(name)] = values
 	}
+	maps.Copy(x.Header, headerFrom(ctx))
 	if x.Limit <= 0 {
 		x.Limit = buffer.MaxMessageBytes
 	}
@@ -179,58 +180,42 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 
 // Credentials are upstream.Credentials.
 type Credentials interface {
-	// Authorizer returns what authorizes the requests of sessions. client returns the header
-	// Authorization that WithHeader has added, or a newer one of WithNewest, which the server
-	// does not get; nil for the sessions without one, which share an Authorizer. Log receives
-	// warnings.
+	// Authorizer returns what authorizes the requests of sessions. client returns the header Authorization of the
+	// client that causes the session, or a newer one of its, which the server does not get; nil for the sessions
+	// without one, which share an Authorizer. Log receives warnings.
 	Authorizer(client func() string, log *slog.Logger) Authorizer
 }
 
 // Authorizer is an upstream.Authorizer.
 type Authorizer = func(ctx context.Context, refused string) (header string, err error)
 
-type headerKey struct{}
-
-// WithHeader returns a context with which Dial also sends h with each request of the
-// session, in place of headers with the same name. It is for headers of a client that
-// an operator has named. Other headers of a client are never sent: a token is for the
-// server that it was issued for (MCP 2025-11-25, security best practices, token
-// passthrough).
-func WithHeader(ctx context.Context, h http.Header) context.Context {
-	all := headerFrom(ctx).Clone()
-	if all == nil {
-		all = make(http.Header)
-	}
-	for name, values := range h {
-		all[http.CanonicalHeaderKey(name)] = values
-	}
-	return context.WithValue(ctx, headerKey{}, all)
-}
-
-type newestKey struct{}
-
-// WithNewest returns a context with which Dial gives the Credentials what newest returns, unless
-// that is empty, in place of an Authorization of WithHeader, which may expire.
-func WithNewest(ctx context.Context, newest func() string) context.Context {
-	return context.WithValue(ctx, newestKey{}, newest)
-}
-
-// clientFrom returns what returns the client's Authorization; nil if it has none.
+// clientFrom returns a function that returns the Authorization of the client that causes the session, or a newer one
+// that it has sent since, as the first may expire; nil if it has none.
 func clientFrom(ctx context.Context) func() string {
 	first := headerFrom(ctx).Get("Authorization")
-	newest, _ := ctx.Value(newestKey{}).(func() string)
-	switch {
-	case first == "":
+	if first == "" {
 		return nil
-	case newest == nil:
+	}
+	newest := asker.FromContext(ctx).Credentials
+	if newest == nil {
 		return func() string { return first }
 	}
 	return func() string { return cmp.Or(newest(), first) }
 }
 
+// headerFrom returns the headers of the client that causes the session; nil if there is none. Dial sends them with each
+// request, in place of headers with the same name. An operator has named each of them, and others of a client are never
+// sent: a token is for the server that it was issued for (MCP 2025-11-25, security best practices, token passthrough).
 func headerFrom(ctx context.Context) http.Header {
-	h, _ := ctx.Value(headerKey{}).(http.Header)
-	return h
+	a := asker.FromContext(ctx)
+	if a == nil {
+		return nil
+	}
+	named := make(http.Header, len(a.Header))
+	for name, values := range a.Header {
+		named[http.CanonicalHeaderKey(name)] = values
+	}
+	return named
 }
 
 // connect opens a session over the transport that the URL names, that was found

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/upstreamtest"
@@ -51,8 +52,7 @@ func TestOnlyNamedHeadersAreSent(t *testing.T) {
 	s := upstreamtest.Serve(t, upstreamtest.Session(nil))
 	up := upstreamtest.Streamable(s)
 	up.Header = http.Header{"X-Own": {"own"}, "X-Both": {"own"}}
-	named := remote.WithHeader(t.Context(), http.Header{"x-both": {"old"}, "X-More": {"more"}})
-	named = remote.WithHeader(named, http.Header{"X-Both": {"client"}})
+	named := asker.NewContext(t.Context(), &asker.Asker{Header: http.Header{"x-both": {"client"}, "X-More": {"more"}}})
 	for _, tt := range []struct {
 		ctx        context.Context
 		both, more string
