@@ -112,6 +112,7 @@ func TestCrashLoopIsBounded(t *testing.T) {
 		if n := u.starts(); n == 5 {
 			t.Error("the starts follow each other without a pause")
 		}
+		p.wantState(connstate.Failed) // in the first pause already
 		time.Sleep(10 * time.Minute)
 		equal(t, "starts in 10 minutes", u.starts(), 5)
 		p.wantState(connstate.Failed)
