@@ -30,7 +30,7 @@ type traced struct {
 	name   string
 	attrs  trace.SpanStartEventOption
 	server atomic.Pointer[trace.Span] // nil: no server has the request
-	over   atomic.Bool                // the request is answered
+	over   atomic.Bool                // it is answered, or its connection closed: no span begins any more
 }
 
 // SetParent notes the W3C trace context in the headers of the HTTP request that brought m.

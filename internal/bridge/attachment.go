@@ -39,8 +39,8 @@ type attachment struct {
 	// missing are the kinds of lists that the client was told of, and that the server no longer has. It
 	// is set before the session is in use.
 	missing []string
-	// own says that the session was initialized with the client's own params. It is set before the session is used.
-	own bool
+	// sent says with whose params the session was initialized. It is set before the session is used.
+	sent sentParams
 	// changed are the kinds of lists that have changed before the holder had the session. Its lock guards them.
 	changed []string
 

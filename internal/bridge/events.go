@@ -78,7 +78,7 @@ func (l *sessionLife) started(s *start) bool {
 		return false
 	}
 	first := l.state.Told == life.ToldNothing
-	s.result.attachment.own = s.sent == sentOwn
+	s.result.attachment.sent = s.sent
 	l.doLater(func() { s.reportUsed(first) })
 	if l.start == s {
 		l.move(life.Up)
@@ -145,7 +145,7 @@ func (l *sessionLife) prepared(a *attachment) {
 	case l.session != a:
 	case len(l.c.Queued()) > 0:
 		l.move(life.PreparedWaits)
-	case l.shares() || !l.opts.autoInitializes() || a.own || l.state.Declared == life.DeclaredRefused:
+	case l.shares() || !l.opts.autoInitializes() || a.sent == sentOwn || l.state.Declared == life.DeclaredRefused:
 		l.move(life.PreparedUsed)
 	default:
 		l.move(life.PreparedUnused)
