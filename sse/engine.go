@@ -128,14 +128,14 @@ type stream struct {
 	sizes  [engineBuffer]int
 	taken  atomic.Int64
 	free   atomic.Int64 // events whose place may be used again
-	lastID int64        // guarded by the outbox, which calls take
+	lastID int64        // guarded by the outbox, which calls acceptEvent
 
 	deadline *httpanswer.Deadline
 }
 
-// takeEvent gives one event to the library if there is room. The outbox calls it,
+// acceptEvent gives one event to the library if there is room. The outbox calls it,
 // one call at a time.
-func (s *stream) takeEvent(ev connstate.Event) bool {
+func (s *stream) acceptEvent(ev connstate.Event) bool {
 	taken := s.taken.Load()
 	if taken-s.free.Load() >= engineBuffer {
 		return false
@@ -191,7 +191,7 @@ func (s *stream) Flush() {
 		if s.err == nil {
 			s.c.SawFirstByte()
 			s.c.StartAnnounceDelay()
-			s.c.Attach(s.takeEvent)
+			s.c.Attach(s.acceptEvent)
 		}
 		return
 	}

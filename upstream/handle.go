@@ -88,18 +88,18 @@ func (c *handleConn) Send(msg []byte) error {
 	if m.Kind != jsonrpc.Request {
 		return c.notify(m)
 	}
-	return c.begin(&runningCall{id: m.ID, msg: m.Raw()}, m.Context)
+	return c.startCall(&runningCall{id: m.ID, msg: m.Raw()}, m.Context)
 }
 
 // SendRequest is Send for a request.
 func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64) error {
 	id := jsonrpc.NumberID(number)
-	return c.begin(&runningCall{id: id, msg: m.Renumbered(id)}, m.Context)
+	return c.startCall(&runningCall{id: id, msg: m.Renumbered(id)}, m.Context)
 }
 
-// begin calls the function for a request in a goroutine. values are those of its
+// startCall calls the function for a request in a goroutine. values are those of its
 // HTTP request; nil: there are none.
-func (c *handleConn) begin(k *runningCall, values context.Context) error {
+func (c *handleConn) startCall(k *runningCall, values context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch n := len(c.running); {

@@ -43,10 +43,10 @@ func (d *Deadline) init(w http.ResponseWriter, r *http.Request, timeout time.Dur
 	d.strict = r.ProtoMajor >= 2
 }
 
-// begin bounds the write that follows. It reports false when the stream is over and
+// beginWrite bounds the write that follows. It reports false when the stream is over and
 // nothing may be written any more. It keeps a deadline that is almost as far away
 // as a new one: writes come in thousands, and each would pay for a new one.
-func (d *Deadline) begin() bool {
+func (d *Deadline) beginWrite() bool {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,9 +61,9 @@ func (d *Deadline) begin() bool {
 	return true
 }
 
-// end takes the error of the write and returns the reason to close the connection;
+// endWrite takes the error of the write and returns the reason to close the connection;
 // "" after a write that succeeded.
-func (d *Deadline) end(err error) (reason connstate.Reason) {
+func (d *Deadline) endWrite(err error) (reason connstate.Reason) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.writing = false
@@ -90,7 +90,7 @@ const chunkBytes = 64 << 10
 // connection; after Expire it fails with ErrOver and no reason.
 func (d *Deadline) Write(w http.ResponseWriter, data []byte, wrote func()) (reason connstate.Reason, err error) {
 	for first := true; err == nil && (first || len(data) > 0); first = false {
-		if !d.begin() {
+		if !d.beginWrite() {
 			return "", ErrOver
 		}
 		chunk := data[:min(len(data), chunkBytes)]
@@ -102,7 +102,7 @@ func (d *Deadline) Write(w http.ResponseWriter, data []byte, wrote func()) (reas
 				err = nil
 			}
 		}
-		reason = d.end(err)
+		reason = d.endWrite(err)
 		if err == nil && wrote != nil {
 			wrote()
 		}

@@ -59,7 +59,7 @@ func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, i
 	defer c.Close(connstate.ClosedError) // only counts when something has panicked
 	w := &writer{out: bufio.NewWriterSize(out, 64<<10), c: c, taken: make(chan connstate.Event, maxTaken)}
 	c.Bind(backend.Accept(opened))
-	c.Attach(w.takeEvent)
+	c.Attach(w.acceptEvent)
 	ended := make(chan error, 1)
 	go func() { // ends with in, or at its next line
 		ended <- read(in, c, o)

@@ -17,8 +17,8 @@ type writer struct {
 	taken chan connstate.Event
 }
 
-// takeEvent takes an event if there is room for it. The outbox calls it.
-func (w *writer) takeEvent(e connstate.Event) bool {
+// acceptEvent takes an event if there is room for it. The outbox calls it.
+func (w *writer) acceptEvent(e connstate.Event) bool {
 	select {
 	case w.taken <- e:
 		return true

@@ -182,7 +182,7 @@ func (p *page) server(w http.ResponseWriter, r *http.Request) {
 func (p *page) connection(w http.ResponseWriter, r *http.Request) {
 	id := mux.Vars(r)["id"]
 	v := view{look: p.look(), Root: "../../",
-		Missing: "There is no connection of that id; the log says why it was closed: connectionId=" + clip(id, 16)}
+		Missing: "There is no connection of that id; the log says why it was closed: connectionId=" + printable(id, 16)}
 	for _, s := range v.Servers {
 		if i := slices.IndexFunc(s.Connections, func(c connstate.Snapshot) bool { return c.ID == id }); i >= 0 {
 			v.Connection = &connection{Snapshot: &s.Connections[i], Of: s, Root: v.Root}

@@ -12,12 +12,12 @@ import (
 )
 
 // functions are those of the templates.
-var functions = template.FuncMap{"clip": clip, "took": took, "spark": newSpark, "mebibytes": mebibytes,
+var functions = template.FuncMap{"printable": printable, "took": took, "spark": newSpark, "mebibytes": mebibytes,
 	"kinds": func() any { return kinds }}
 
-// clip returns at most n characters of a text. It replaces characters that a page does not show, or that
+// printable returns at most n characters of a text. It replaces characters that a page does not show, or that
 // change the direction of others.
-func clip(s string, n int) string {
+func printable(s string, n int) string {
 	if utf8.RuneCountInString(s) > n {
 		s = string([]rune(s)[:n]) + "…"
 	}

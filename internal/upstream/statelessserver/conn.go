@@ -86,16 +86,16 @@ func (c *Conn) Send(msg []byte) error {
 	case err != nil:
 		return fmt.Errorf("send: %w", err)
 	case m.Kind == jsonrpc.Request:
-		return c.begin(m)
+		return c.serveRequest(m)
 	case m.Kind == jsonrpc.Response:
 		return c.answered(m)
 	}
 	return c.notify(m)
 }
 
-// begin serves a request in its own goroutine. Before it returns, it applies what the
+// serveRequest serves a request in its own goroutine. Before it returns, it applies what the
 // request changes in the session, so that the next message sees it.
-func (c *Conn) begin(m *jsonrpc.Message) error {
+func (c *Conn) serveRequest(m *jsonrpc.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed != nil {
@@ -215,7 +215,7 @@ func (c *Conn) refuse(k *exchange.Call, m *jsonrpc.Message) {
 		c.answer(k, m.WithID(k.ID))
 	}
 	if exchange.ErrorCode(m) == mcp.CodeUnsupportedVersion {
-		c.end(errOtherVersion)
+		c.endSession(errOtherVersion)
 	}
 }
 
@@ -226,7 +226,7 @@ func (c *Conn) failed(k *exchange.Call, err error) {
 	case ok:
 		c.fail(k, e)
 	case k.Ctx.Err() == nil:
-		c.end(err)
+		c.endSession(err)
 	}
 }
 
@@ -240,8 +240,8 @@ func (c *Conn) answer(k *exchange.Call, msg []byte) {
 	}
 }
 
-// end ends the session.
-func (c *Conn) end(err error) {
+// endSession ends the session.
+func (c *Conn) endSession(err error) {
 	if c.setClosed(err) {
 		c.x.Log.Warn("server not reached", "err", err)
 	}

@@ -94,7 +94,7 @@ func (c *Conn) endIfGone() (any, error) {
 	_, err := c.post(ctx, ownRequest(mcp.MethodDiscover), nil, nil)
 	_, answered := errors.AsType[*jsonrpc.Error](err)
 	if gone := !answered || exchange.DataOf(err).Status >= 500; err != nil && gone && ctx.Err() == nil {
-		c.end(err)
+		c.endSession(err)
 	}
 	return nil, nil
 }

@@ -19,9 +19,9 @@ type postedCall struct {
 	opens  chan struct{}   // closed when the response has come, or none comes; nil: it is no initialize
 }
 
-// begin enters a request as in flight, and runs a goroutine for it. That ends with the
+// startCall enters a request as in flight, and runs a goroutine for it. That ends with the
 // session at the latest.
-func (c *Conn) begin(m *jsonrpc.Message, run func(*postedCall)) error {
+func (c *Conn) startCall(m *jsonrpc.Message, run func(*postedCall)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -53,7 +53,7 @@ func (c *Conn) begin(m *jsonrpc.Message, run func(*postedCall)) error {
 // Posted takes the first request of the session, which the caller has posted, with its
 // response. err says why there is none. cancel ends the response.
 func (c *Conn) Posted(m *jsonrpc.Message, resp *http.Response, err error, cancel context.CancelFunc) {
-	_ = c.begin(m, func(k *postedCall) { // has room
+	_ = c.startCall(m, func(k *postedCall) { // has room
 		defer cancel()
 		defer context.AfterFunc(k.Ctx, cancel)()
 		c.readResponse(k, resp, err)

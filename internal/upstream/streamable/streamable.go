@@ -71,7 +71,7 @@ func (c *Conn) Send(msg []byte) error {
 		return fmt.Errorf("send: %w", err)
 	}
 	if m.Kind == jsonrpc.Request {
-		return c.begin(m, c.ask)
+		return c.startCall(m, c.ask)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

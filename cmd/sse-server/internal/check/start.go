@@ -104,7 +104,7 @@ func (all *startCheck) check(
 	places <- struct{}{}
 	began := time.Now()
 	one := &starting{name: name, server: s, gw: gw, began: began}
-	all.begin(one)
+	all.addWaiting(one)
 	early := time.AfterFunc(headStart, func() {
 		if !s.Installs() {
 			gw.Start()
@@ -112,7 +112,7 @@ func (all *startCheck) check(
 	})
 	found, err := forprogram.Of(gw).CheckStart(ctx)
 	early.Stop()
-	all.end(one)
+	all.removeWaiting(one)
 	<-places
 	switch {
 	case ctx.Err() != nil:
@@ -143,15 +143,15 @@ func unchecked(s *config.Server) string {
 	return ""
 }
 
-// begin shows that a server is starting, and end that it is not any more.
-func (all *startCheck) begin(one *starting) {
+// addWaiting shows that a server is starting, and removeWaiting that it is not any more.
+func (all *startCheck) addWaiting(one *starting) {
 	all.mu.Lock()
 	all.waiting = append(all.waiting, one)
 	all.mu.Unlock()
 	all.refresh()
 }
 
-func (all *startCheck) end(one *starting) {
+func (all *startCheck) removeWaiting(one *starting) {
 	all.mu.Lock()
 	all.waiting = slices.DeleteFunc(all.waiting, func(other *starting) bool { return other == one })
 	all.mu.Unlock()

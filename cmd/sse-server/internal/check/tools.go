@@ -119,7 +119,7 @@ func (l *lister) readAll(ctx context.Context) error {
 // readOne reads the lists of a server.
 func (l *lister) readOne(ctx context.Context, s *config.Server) (err error) {
 	r := &reading{server: s, name: l.c.Title(s)}
-	gw, end, err := l.starts.begin(s, r.name)
+	gw, end, err := l.starts.openGateway(s, r.name)
 	if err != nil {
 		return err
 	}

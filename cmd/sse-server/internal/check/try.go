@@ -68,8 +68,8 @@ func newStarts(open func(*config.Server) (*gateway.Gateway, error)) *starts {
 	return &starts{open: open, now: make(map[*gateway.Gateway]string)}
 }
 
-// begin opens the gateway of a server, which has a name for people. end ends it, and its session.
-func (s *starts) begin(server *config.Server, name string) (gw *gateway.Gateway, end func(), err error) {
+// openGateway opens the gateway of a server, which has a name for people. end ends it, and its session.
+func (s *starts) openGateway(server *config.Server, name string) (gw *gateway.Gateway, end func(), err error) {
 	server.AutoInitialize = true
 	gw, err = s.open(server)
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *trial) run(ctx context.Context) int {
 // says what is wrong with the configuration.
 func (t *trial) try(ctx context.Context, s *config.Server, isChosen bool) error {
 	r := &reading{server: s, name: t.c.Title(s)}
-	gw, end, err := t.starts.begin(s, r.name)
+	gw, end, err := t.starts.openGateway(s, r.name)
 	if err != nil {
 		return err
 	}
