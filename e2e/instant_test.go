@@ -48,12 +48,19 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 // that it is for.
 func TestClientOfAViewHasItsToolsBeforeTheServersHaveBooted(t *testing.T) {
 	t.Parallel()
-	booted := filepath.Join(t.TempDir(), "booted")
-	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
-	servers, members, want := map[string]any{}, map[string]any{}, map[string]bool{}
-	for _, name := range []string{"amber", "beryl", "coral", "flint", "garnet", "jade"} {
-		servers[name], members[name], want[name+"__echo"] = entryOf(fake(t, "--until", booted)), nil, true
+	boots := t.TempDir()
+	names := []string{"amber", "beryl", "coral", "flint", "garnet", "jade"}
+	boot := func() {
+		for _, name := range names {
+			ssetest.Must(t, os.WriteFile(filepath.Join(boots, name), nil, 0o600))
+		}
 	}
+	servers, members, want := map[string]any{}, map[string]any{}, map[string]bool{}
+	for _, name := range names { // servers with one command are one to the memory
+		servers[name] = entryOf(fake(t, "--until", filepath.Join(boots, name)))
+		members[name], want[name+"__echo"] = nil, true
+	}
+	boot()
 	file := writeViews(t, servers, map[string]any{"team": map[string]any{"servers": members}})
 	g, urls := startViewsOf(t, file)
 	c := connect(t, kinds()[0], urls["team"])
@@ -62,7 +69,9 @@ func TestClientOfAViewHasItsToolsBeforeTheServersHaveBooted(t *testing.T) {
 	c.close()
 	g.stop()
 
-	ssetest.Must(t, os.Remove(booted))
+	for _, name := range names {
+		ssetest.Must(t, os.Remove(filepath.Join(boots, name)))
+	}
 	g, urls = startViewsOf(t, file)
 	for _, k := range kinds() {
 		if k.oneShot {
@@ -78,7 +87,7 @@ func TestClientOfAViewHasItsToolsBeforeTheServersHaveBooted(t *testing.T) {
 	}
 	ssetest.Want(t, "processes for clients that look", len(g.started()), 0)
 
-	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	boot()
 	c = connect(t, kinds()[0], urls["team"])
 	ssetest.Want(t, "coral__echo", mustCall(t, c, "coral__echo", message("hi")), "hi")
 	for line := range strings.Lines(g.log.String()) {

@@ -29,6 +29,15 @@ var (
 	errSuperseded = errors.New("the client has opened a session with capabilities of its own")
 )
 
+// sentParams says whose params of initialize have gone to the server.
+type sentParams uint8
+
+const (
+	sentNone      sentParams = iota // none yet, or none at all: the session needs no initialize of this start
+	sentSynthetic                   // those of the gateway
+	sentOwn                         // those of the client
+)
+
 // attachment is the connection as one session sees it.
 type attachment struct {
 	*client

@@ -65,15 +65,6 @@ type start struct {
 	failure *handshake.Failure // set in the state Failed
 }
 
-// sentParams says whose params of initialize have gone to the server.
-type sentParams uint8
-
-const (
-	sentNone      sentParams = iota // none yet, or none at all: the session needs no initialize of this start
-	sentSynthetic                   // those of the gateway
-	sentOwn                         // those of the client
-)
-
 // opened is the result of openSession.
 type opened struct {
 	attachment *attachment   // nil after an error
