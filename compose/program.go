@@ -15,7 +15,7 @@ func init() {
 		Listed: func(view any, r *merge.Result) []json.RawMessage {
 			return view.(*View).configured().listed(r)
 		},
-		Offers: func(ctx context.Context, view any, known merge.KnownTools) merge.Offers {
+		Offers: func(ctx context.Context, view any, known merge.KnownLists) merge.Offers {
 			return view.(*View).offers(ctx, known)
 		},
 	}
@@ -45,7 +45,7 @@ func (s *setup) listed(r *merge.Result) (tools []json.RawMessage) {
 
 // offers returns what the view would list for the client of ctx, as far as the lists of its members are known. It
 // opens nothing.
-func (v *View) offers(ctx context.Context, known merge.KnownTools) merge.Offers {
+func (v *View) offers(ctx context.Context, known merge.KnownLists) merge.Offers {
 	setup := v.configured()
 	in := setup.input()
 	var all merge.Offers
@@ -55,14 +55,21 @@ func (v *View) offers(ctx context.Context, known merge.KnownTools) merge.Offers 
 			continue
 		}
 		one := merge.OfferingMember{Name: m.Name, Upstream: m.Upstream, Tools: -1}
-		if tools, ok := known(m.Upstream); ok {
+		for kind, list := range known(m.Upstream) {
+			kind := merge.Kind(kind)
+			isLocated := kind > merge.Prompts // matters for the warning that a rule meets nothing, and for nothing else
+			if list != nil && (!isLocated || m.rules.Restricts(kind.Rules())) {
+				in.Members[i].Lists[kind] = merge.NewList(kind, list)
+			}
+		}
+		if in.Members[i].Lists[merge.Tools] != nil {
 			one.Tools = 0
-			in.Members[i].Lists[merge.Tools] = merge.NewList(merge.Tools, tools)
 		}
 		at[m.Name] = len(all.Members)
 		all.Members = append(all.Members, one)
 	}
-	all.Tools = merge.Build(in).Lists[merge.Tools]
+	result := merge.Build(in)
+	all.Tools, all.Warnings = result.Lists[merge.Tools], result.Warnings()
 	for _, tool := range all.Tools {
 		all.Members[at[tool.Member]].Tools++
 	}

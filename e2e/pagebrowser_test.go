@@ -53,7 +53,7 @@ servers:
   workshop: {command: [%[1]q, %[2]q, workshop], heartbeat-interval: 1s}
   broken: {command: [sh, -c, "echo connecting >&2; echo the database is down >&2; exit 3"]}
   slow: {command: [sh, -c, "while [ ! -e %[3]s ]; do sleep 0.1; done; exec %[1]s %[2]s"]}
-  demo: {}
+  demo: {exclude: ["delete_*"]}
 `, node(t), server, began), 0o600))
 	open := startGateway(t, "--addr", addr, "--config", config)
 	locked := startGateway(t, "--auth-tokens-file", tokens)

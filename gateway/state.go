@@ -51,7 +51,7 @@ func (g *Gateway) state(v visitor) (s page.State) {
 	} else {
 		s.State, s.Failure = g.conditionFor(v)
 		if isListed {
-			g.addTools(n, &s, found)
+			n.addLists(&s, &found)
 		} else if size := n.supplier.Tools(); size != nil {
 			s.Tools = &size.Tools
 		}
@@ -65,14 +65,19 @@ func (g *Gateway) state(v visitor) (s page.State) {
 	return s
 }
 
-// addTools adds what is known of the lists of a server that is no view.
-func (g *Gateway) addTools(n *serving, s *page.State, found handshake.Found) {
+// addLists adds what is known of the lists of a server that is no view.
+func (n *serving) addLists(s *page.State, found *handshake.Found) {
 	tools := n.offered(selection.Tools, found.Tools)
 	for _, tool := range tools {
 		name := selection.NameOf(selection.Tools, tool)
 		s.AddTool(tool, name, "", name)
 	}
 	s.Tools = new(len(tools))
+	if n.selection != nil {
+		for _, rule := range found.Unmet(n.selection.Rules) {
+			s.AddWarning(rule + " meets nothing that the server lists")
+		}
+	}
 	if n.memory == nil { // the lists of prompts and resources are not kept
 		return
 	}
@@ -90,11 +95,18 @@ func (n *serving) offered(kind selection.Kind, all []json.RawMessage) []json.Raw
 	})
 }
 
-// knownTools returns the tools that clients get of the server, as far as they are known.
-func (g *Gateway) knownTools() (tools []json.RawMessage, ok bool) {
+// knownLists returns the lists that clients get of the server, as far as they are known; nil for each that is not.
+func (g *Gateway) knownLists() (lists [merge.Kinds][]json.RawMessage) {
 	n := g.now.Load()
-	found, ok := n.supplier.Known()
-	return n.offered(selection.Tools, found.Tools), ok
+	found, _ := n.supplier.Known()
+	all := [merge.Kinds][]json.RawMessage{merge.Tools: found.Tools, merge.Prompts: found.Prompts,
+		merge.Resources: found.Resources, merge.Templates: found.Templates}
+	for kind, list := range all {
+		if kind := merge.Kind(kind); found.Knows(kind.Method()) {
+			lists[kind] = append([]json.RawMessage{}, n.offered(kind.Rules(), list)...)
+		}
+	}
+	return lists
 }
 
 // wordsOfStates has the words of the states that /status calls otherwise.
@@ -143,11 +155,11 @@ func (n *serving) view() composed {
 
 // stateOfView adds the members of a view that the visitor may use, and what the view lists of them.
 func (g *Gateway) stateOfView(n *serving, v visitor, s *page.State) {
-	known := func(upstream any) ([]json.RawMessage, bool) {
+	known := func(upstream any) (lists [merge.Kinds][]json.RawMessage) {
 		if member, ok := upstream.(*Gateway); ok {
-			return member.knownTools()
+			lists = member.knownLists()
 		}
-		return nil, false
+		return lists
 	}
 	offers := merge.OfViews.Offers(n.asking(v), n.view(), known)
 	reports := make(map[string]compose.Report)
@@ -172,6 +184,9 @@ func (g *Gateway) stateOfView(n *serving, v visitor, s *page.State) {
 	}
 	if isKnown {
 		s.Tools = new(len(offers.Tools))
+	}
+	for _, text := range offers.Warnings {
+		s.AddWarning(text)
 	}
 	s.State = stateOf(s.Members)
 	if n.supplier.Health().Draining {

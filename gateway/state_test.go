@@ -116,6 +116,57 @@ func TestStateOfAView(t *testing.T) {
 	})
 }
 
+// The state of a view has warnings about its rules, for those alone who may use the servers that they are about.
+func TestWarningsAboutTheRulesOfAView(t *testing.T) {
+	opts := remembering()
+	users(&opts.Options)
+	ups := []*server{withTools("read", "write"), withTools("read")}
+	withView(t, opts, ups, func(t *testing.T, w *viewWorld) {
+		w.members[0].Allow = func(ctx context.Context) bool { return asker.FromContext(ctx).Principal == "alice" }
+		w.members[0].Prefix, w.members[1].Prefix = new(""), new("")
+		w.members[0].Exclude = []string{"delete_*"}
+		w.members[1].Describe = map[string]string{"find": "Finds."}
+		must(t, w.view.Replace(w.members, compose.Options{Name: "team"}))
+		ask := func(user string) *page.State { return stateAt[page.State](t, w.front, "/mcp", "User", user) }
+		equal(t, "before a list is known", len(ask("alice").Warnings), 0)
+		for i := range ups {
+			learnedFromSilence(t, w.member(i), ups[i])
+		}
+		const ofB = `b: describe "find" meets nothing that the server lists`
+		equal(t, "for alice", ask("alice").Warnings, []string{
+			`a: exclude "delete_*" meets nothing that the server lists`, ofB,
+			`read of b is left out: the name read is that of a "read": rename one of the two`,
+		})
+		equal(t, "for bob", ask("bob").Warnings, []string{ofB})
+	})
+}
+
+// The state of a server has the rules that meet nothing: of the lists that memory has, else of the last list of tools.
+func TestWarningsAboutASelection(t *testing.T) {
+	const ofTools = `exclude "no*" meets nothing that the server lists`
+	for name, tc := range map[string]struct {
+		with gateway.Settings
+		want []string
+	}{
+		"without memory": {gateway.Settings{}, []string{ofTools}},
+		"with memory": {remembering(), []string{
+			ofTools, `prompts "none" meets nothing that the server lists`, `resources "x:*" meets nothing that the server lists`,
+		}},
+	} {
+		tc.with.Select = &compose.Selection{
+			Exclude: []string{"dr*", "no*"}, Prompts: []string{"keep", "none"}, Resources: []string{"keep:*", "x:*"},
+		}
+		inFakeTime(t, offering(), tc.with, func(t *testing.T, g *gateway.Gateway) {
+			equal(t, name+", before", len(stateAt[page.State](t, g, "/mcp").Warnings), 0)
+			p := connect(t, g, plain)
+			p.post(request("1", "tools/list"), asking("2", "tools/list", `{"cursor":"2"}`))
+			time.Sleep(time.Second)
+			p.take()
+			equal(t, name, stateAt[page.State](t, g, "/mcp").Warnings, tc.want)
+		})
+	}
+}
+
 // Without an answer that lets the visitor in, the list has names alone, and no name of a server that is not for all.
 func TestStatesAtTheRoot(t *testing.T) {
 	change := func(name string, o *gateway.Options) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/selection"
 )
 
 // maxPages bounds the pages of a list that Try reads: a server may never end its list.
@@ -23,8 +25,28 @@ type Found struct {
 	Tools                         []json.RawMessage
 	NoTools                       error // why there is no list of tools, although the server has some
 	Prompts, Resources, Templates []json.RawMessage
+	// Unread are the methods of lists that are not known: nobody has read them, or they were too long to be remembered.
+	Unread []string
 	// Memory is what its processes hold, in bytes; 0 where that is unknown.
 	Memory int64
+}
+
+// Knows reports whether the list of a method is known.
+func (f *Found) Knows(method string) bool { return !slices.Contains(f.Unread, method) }
+
+// Unmet returns the rules that meet nothing of the lists that are known.
+func (f *Found) Unmet(rules *selection.Rules) (unmet []string) {
+	if f.NoTools == nil && f.Knows(mcp.MethodListTools) {
+		unmet = rules.Unmet(selection.Tools, f.Tools)
+	}
+	if f.Knows(mcp.MethodListPrompts) {
+		unmet = append(unmet, rules.Unmet(selection.Prompts, f.Prompts)...)
+	}
+	if f.Knows(mcp.MethodListResources) && f.Knows(mcp.MethodListTemplates) {
+		both := slices.Concat(f.Resources, f.Templates) // one rule is for both
+		unmet = append(unmet, rules.Unmet(selection.Resources, both)...)
+	}
+	return unmet
 }
 
 // Try starts a session and ends it. It returns what the server says of itself and lists. The supplier
@@ -101,6 +123,10 @@ func (s *source) Known() (found Found, isListed bool) {
 		found.About = *about
 	}
 	found.Tools, isListed = s.tools.Listed()
+	found.Unread = []string{mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListTemplates}
+	if !isListed {
+		found.Unread = append(found.Unread, mcp.MethodListTools)
+	}
 	return found, isListed
 }
 
@@ -121,11 +147,18 @@ func (s *source) KnownTools() *multiplex.ToolList {
 func foundIn(answers *remember.Answers) (found Found, whole bool) {
 	result := ResultOf(answers)
 	found.Server, found.About = result.Server(), result.About()
-	found.Tools, whole = answers.Items(mcp.MethodListTools, "tools")
-	found.Prompts, _ = answers.Items(mcp.MethodListPrompts, "prompts")
-	found.Resources, _ = answers.Items(mcp.MethodListResources, "resources")
-	found.Templates, _ = answers.Items(mcp.MethodListTemplates, "resourceTemplates")
-	return found, whole || answers.Lacks(mcp.MethodListTools)
+	items := func(method, member string) []json.RawMessage {
+		list, ok := answers.Items(method, member)
+		if !ok && !answers.Lacks(method) {
+			found.Unread = append(found.Unread, method)
+		}
+		return list
+	}
+	found.Tools = items(mcp.MethodListTools, "tools")
+	found.Prompts = items(mcp.MethodListPrompts, "prompts")
+	found.Resources = items(mcp.MethodListResources, "resources")
+	found.Templates = items(mcp.MethodListTemplates, "resourceTemplates")
+	return found, found.Knows(mcp.MethodListTools)
 }
 
 // find returns what the server of a session says of itself, and lists until a time. A list of tools that

@@ -16,7 +16,7 @@ type Views struct {
 	Listed func(view any, result *Result) []json.RawMessage
 	// Offers returns what a view would list for the client of ctx, as far as the lists of its members are known. It
 	// opens nothing.
-	Offers func(ctx context.Context, view any, known KnownTools) Offers
+	Offers func(ctx context.Context, view any, known KnownLists) Offers
 }
 
 // OfViews are the functions that package compose has set.
@@ -24,8 +24,9 @@ var OfViews Views
 
 // Offers is what a view would list for a client, and of which servers.
 type Offers struct {
-	Members []OfferingMember // that the client may use, in their order
-	Tools   []Entry          // by their final names, in the order of the list
+	Members  []OfferingMember // that the client may use, in their order
+	Tools    []Entry          // by their final names, in the order of the list
+	Warnings []string         // about the rules for these members, as of Result.Warnings
 }
 
 // OfferingMember is a member of Offers.
@@ -35,5 +36,5 @@ type OfferingMember struct {
 	Tools    int // how many of its tools the view lists; -1: its list is not known
 }
 
-// KnownTools returns the list of tools of a member, without asking its server. It reports false if that is not known.
-type KnownTools func(upstream any) (tools []json.RawMessage, ok bool)
+// KnownLists returns the lists of a member, without asking its server; nil for each that is not known.
+type KnownLists func(upstream any) [Kinds][]json.RawMessage

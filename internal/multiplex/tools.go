@@ -103,8 +103,8 @@ func (t *Tools) notePage(first bool, result json.RawMessage) *ToolList {
 	rawjson.Each(list, func(tool json.RawMessage) {
 		if t.offers == nil || t.offers(tool) {
 			t.pages.add(tool)
-			t.keep(tool)
 		}
+		t.keep(tool)
 		name, ok := rawjson.MemberText(tool, "name")
 		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
 		case !ok:
@@ -134,8 +134,8 @@ func (t *Tools) keep(tool json.RawMessage) {
 	}
 }
 
-// Listed returns the tools of the list that List has the size of, which must not be changed. It reports false if there
-// is none, or it is over a MiB.
+// Listed returns the whole list of which List has the size, also tools that are not offered. It must not be changed.
+// Listed reports false if there is none, or it is over a MiB.
 func (t *Tools) Listed() (tools []json.RawMessage, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

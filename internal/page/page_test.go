@@ -176,3 +176,23 @@ func TestPagePastes(t *testing.T) {
 		}
 	}
 }
+
+// A state has a bounded number of warnings, and the list of all servers fewer of each. Both say how many more there are.
+func TestWarningsAreBounded(t *testing.T) {
+	var s page.State
+	for range 25 {
+		s.AddWarning(strings.Repeat("é", 1000))
+	}
+	if len(s.Warnings) != 20 || s.OmittedWarnings != 5 || len([]rune(s.Warnings[0])) != 301 {
+		t.Errorf("got %d warnings of %d characters, and %d more", len(s.Warnings), len([]rune(s.Warnings[0])), s.OmittedWarnings)
+	}
+	w, all := httptest.NewRecorder(), page.Landing{Servers: []page.State{s}}
+	page.ServeLanding(w, httptest.NewRequest(http.MethodGet, "/?page=state.json", nil), &all, nil)
+	var told page.Landing
+	if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+		t.Fatal(err)
+	}
+	if one := told.Servers[0]; len(one.Warnings) != 3 || one.OmittedWarnings != 22 {
+		t.Errorf("in the list: got %d warnings, and %d more", len(one.Warnings), one.OmittedWarnings)
+	}
+}

@@ -34,6 +34,10 @@ type State struct {
 	// List has the tools that are known. Omitted says how many more there are.
 	List    []Tool `json:"list,omitempty"`
 	Omitted int    `json:"omitted,omitempty"`
+	// Warnings say what is probably a mistake in the rules: one that meets nothing, or a tool that is left out although
+	// no rule says so. OmittedWarnings says how many more there are.
+	Warnings        []string `json:"warnings,omitempty"`
+	OmittedWarnings int      `json:"omittedWarnings,omitempty"`
 
 	// The rest is in the list of all servers alone.
 
@@ -94,6 +98,8 @@ const (
 	maxListed      = 500  // tools of a server
 	maxFindable    = 4000 // tools of all servers
 	maxServers     = 200
+	maxWarnings    = 20 // of a server
+	maxOnCard      = 3  // of them in the list of all servers
 )
 
 // NewFailure returns a failure with texts of bounded length.
@@ -105,6 +111,15 @@ func NewFailure(message, reason, remedy string, at int64) *Failure {
 func (s *State) Describe(name, title, version, description string) {
 	s.Name, s.Title, s.Version = cut(name, maxName), cut(title, maxTitle), cut(version, maxName)
 	s.Description = cut(strings.TrimSpace(description), maxDescription)
+}
+
+// AddWarning adds a warning about the rules.
+func (s *State) AddWarning(text string) {
+	if len(s.Warnings) >= maxWarnings {
+		s.OmittedWarnings++
+		return
+	}
+	s.Warnings = append(s.Warnings, cut(text, maxDescription))
 }
 
 // AddTool adds a tool of the list. member is empty if the server is no view.
@@ -157,6 +172,9 @@ func ServeLanding(w http.ResponseWriter, r *http.Request, l *Landing, pasted []i
 			s.List, s.Omitted = s.List[:left], s.Omitted+over
 		}
 		left -= len(s.List)
+		if over := len(s.Warnings) - maxOnCard; over > 0 {
+			s.Warnings, s.OmittedWarnings = s.Warnings[:maxOnCard], s.OmittedWarnings+over
+		}
 	}
 	l.All = l.pasteAll(r.URL.Query().Get("client"), pasted)
 	serveJSON(w, r, l)

@@ -20,6 +20,8 @@ export const steps = {
     const failing = card(page, 'broken');
     await failing.getByText('the database is down').waitFor();
     await failing.getByText('What to do:').waitFor();
+    const rules = card(page, 'demo').getByRole('list', { name: 'Warnings about its rules' });
+    await rules.getByText('exclude "delete_*" meets nothing that the server lists').waitFor();
     assert.match(await card(page, 'mcp').innerText(), /View[^]*bookshop[^]*broken/, 'the view of all has its servers');
     assert.equal(await page.locator('.card').count(), 8);
     const boxes = await page.locator('.card').evaluateAll(all => all.map(one => one.getBoundingClientRect()).map(({ width, height }) => `${Math.round(width)}×${Math.round(height)}`));
@@ -82,6 +84,16 @@ export const steps = {
     await page.locator('.drawer li', { hasText: 'bookshop__find_books' }).getByText('from bookshop, there find_books').waitFor();
     await page.locator('.drawer li', { hasText: 'broken' }).getByText('the database is down').first().waitFor();
     await accessible(page, 'the servers of a view');
+    await close(page);
+  },
+
+  async 'the page of a server says which of its rules meets nothing'() {
+    const page = await open(`${gateway}/demo/mcp`);
+    await ready(page);
+    await press(page, 'About');
+    await page.getByRole('heading', { name: 'Warnings about the rules' }).waitFor();
+    await page.getByText('exclude "delete_*" meets nothing that the server lists').waitFor();
+    await accessible(page, 'the warnings of a server');
     await close(page);
   },
 

@@ -1,4 +1,5 @@
-// The servers of a view, and where its tools come from, by the state that the gateway has: that opens no session.
+// The servers of a view, where its tools come from, and warnings about the rules of any server, by the state that the
+// gateway has: that opens no session.
 import { el, show, named, clip, count } from './dom.js';
 
 /** @typedef {{ name: string, state: string, tools?: number, failure?: { message: string, remedy?: string } }} MemberState */
@@ -12,29 +13,43 @@ const memberKinds = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * membersView returns what shows the servers of a view, as long as people see it. It is empty if the server is no view.
+ * membersView returns what shows the servers of a view, and warnings about its rules, as long as people see it. Of a
+ * server that is no view it has the warnings alone.
  * @param {string} url of the page
  * @param {() => string} token
  */
 export function membersView(url, token) {
   const view = el('div');
-  let tag = '', last = -Infinity, isView = true;
+  let tag = '', last = -Infinity;
   const ask = async () => {
     const headers = { Accept: 'application/json', ...token() && { Authorization: `Bearer ${token()}` }, ...tag && { 'If-None-Match': tag } };
     const response = await fetch(`${url}?page=state.json`, { cache: 'no-store', headers });
     if (!response.ok) return; // it has not changed, or the session says what is wrong
     tag = response.headers.get('ETag') ?? '';
     const state = await response.json();
-    isView = state.view === true;
-    if (isView) show(view, ...membersParts(state.members ?? [], state.list ?? [], state.omitted ?? 0));
+    show(view, ...warningsParts(state.warnings ?? [], state.omittedWarnings ?? 0),
+      ...state.view === true ? membersParts(state.members ?? [], state.list ?? [], state.omitted ?? 0) : []);
   };
-  const look = setInterval(() => {
-    if (!isView) clearInterval(look);
-    if (!isView || document.hidden || view.getClientRects().length === 0 || performance.now() - last < membersEvery) return;
+  setInterval(() => {
+    if (document.hidden || view.getClientRects().length === 0 || performance.now() - last < membersEvery) return;
     last = performance.now();
     ask().catch(() => {}); // the session says that the gateway does not answer
   }, looksEvery);
   return view;
+}
+
+/**
+ * warningsParts returns the warnings about rules; nothing if there is none.
+ * @param {string[]} warnings
+ * @param {number} omitted
+ */
+function warningsParts(warnings, omitted) {
+  if (warnings.length === 0) return [];
+  return [
+    el('h3', {}, 'Warnings about the rules'),
+    el('ul', { class: 'log' }, ...warnings.map(text => el('li', { class: 'warn' }, named(text, 400))),
+      omitted > 0 && el('li', { class: 'soft' }, `and ${omitted} more`)),
+  ];
 }
 
 /**

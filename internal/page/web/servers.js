@@ -31,6 +31,8 @@ import { tokenField, tokenForm } from './token.js';
  * @property {Member[]} [members]
  * @property {ListedTool[]} [list]
  * @property {number} [omitted]
+ * @property {string[]} [warnings]
+ * @property {number} [omittedWarnings]
  * @property {string} path
  * @property {boolean} [token]
  * @property {boolean} [logsIn]
@@ -218,6 +220,7 @@ class Cards {
       server.members && el('ul', { class: 'members', 'aria-label': 'Its servers' }, ...server.members.map(member => el('li', { class: looks[member.state] ?? '', title: memberText(member) },
         named(member.name, 40), el('span', { class: 'hidden' }, `: ${wordsOf[member.state] ?? member.state}`), member.tools !== undefined && el('small', {}, ' ', member.tools)))),
       failuresOf(server),
+      warningsOf(server),
       el('p', { class: 'counts' }, countsOf(server)),
       entry && el('div', { class: 'paste' },
         entry.lack ? el('p', { class: 'soft' }, entry.lack) : [
@@ -338,6 +341,15 @@ function failuresOf(server) {
       words.length > 0 && el('pre', { tabindex: 0, 'aria-label': `stderr of ${name || server.name}` }, el('bdi', {}, clip(words.join(' | ').replaceAll(' | ', '\n'), 600))),
       advice && el('p', { class: 'remedy' }, 'What to do: ', named(advice, 600)));
   }), all.length > 3 && el('p', { class: 'soft' }, `${all.length - 3} more fail.`));
+}
+
+/**
+ * warningsOf says what is probably a mistake in the rules of a server.
+ * @param {ServerState} server
+ */
+function warningsOf({ warnings = [], omittedWarnings = 0 }) {
+  return warnings.length > 0 && el('ul', { class: 'warnings', 'aria-label': 'Warnings about its rules' },
+    ...warnings.map(text => el('li', {}, named(text, 400))), omittedWarnings > 0 && el('li', { class: 'soft' }, `and ${omittedWarnings} more`));
 }
 
 if (globalThis.document?.getElementById('about')) new Cards();

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -91,19 +90,10 @@ func offered(rules *selection.Rules, kind selection.Kind, all []json.RawMessage)
 
 // unmet says which rules meet nothing of what a server lists: usually typing errors.
 func unmet(rules *selection.Rules, found handshake.Found) (lines []string) {
-	for _, rule := range unmetOf(rules, found) {
+	for _, rule := range found.Unmet(rules) {
 		lines = append(lines, "WARNING: "+rule+" meets nothing that the server lists")
 	}
 	return lines
-}
-
-// unmetOf returns the rules that meet nothing of what a server lists.
-func unmetOf(rules *selection.Rules, found handshake.Found) (all []string) {
-	if found.NoTools == nil {
-		all = rules.Unmet(selection.Tools, found.Tools)
-	}
-	all = append(all, rules.Unmet(selection.Prompts, found.Prompts)...)
-	return append(all, rules.Unmet(selection.Resources, slices.Concat(found.Resources, found.Templates))...)
 }
 
 // noTools says why there is no list of tools.

@@ -91,7 +91,7 @@ func (o *offer) choose(r *reading) (lists [merge.Kinds][]json.RawMessage) {
 		}
 		lists[kind] = left
 	}
-	for _, rule := range unmetOf(rules, r.found) {
+	for _, rule := range r.found.Unmet(rules) {
 		o.unmet = append(o.unmet, unmetRule{merge.Unmet{Member: r.name, Rule: rule}, true})
 	}
 	return lists
@@ -163,21 +163,6 @@ func (o *offer) toClients() clients.Offer {
 	return offered
 }
 
-// text says what leaves a tool out.
-func (l leftOut) text() (text string) {
-	switch l.Reason {
-	case merge.NotIncluded:
-		text = "not in " + l.By
-	case merge.NameTaken:
-		text = fmt.Sprintf("the name %s is that of %s: rename one of the two", l.Name, l.By)
-	case merge.NoName:
-		text = "it has no name"
-	default:
-		text = l.By
-	}
-	return text
-}
-
 // ofServer ends the text of a rule that a server has for all its views.
 func ofServer(is bool) string {
 	if is {
@@ -217,12 +202,12 @@ func (o *offer) summary() string {
 func (o *offer) warnings() (lines []string) {
 	for _, u := range o.unmet {
 		if !u.ofServer {
-			lines = append(lines, fmt.Sprintf("WARNING: %s: %s meets nothing that the server lists", u.Member, u.Rule))
+			lines = append(lines, "WARNING: "+u.Warning())
 		}
 	}
 	for _, l := range o.left {
-		if slices.Contains([]merge.Reason{merge.NameTaken, merge.NoName, merge.OverLimit}, l.Reason) {
-			lines = append(lines, fmt.Sprintf("WARNING: %s of %s is left out: %s", l.Own, l.Member, l.text()))
+		if text := l.Warning(); text != "" {
+			lines = append(lines, "WARNING: "+text)
 		}
 	}
 	return lines

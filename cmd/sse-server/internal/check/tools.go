@@ -199,9 +199,9 @@ func (l *lister) printLeft(o *offer) {
 	var rows [][]string
 	for _, left := range o.left {
 		if o.isView {
-			rows = append(rows, []string{left.Own, left.Member, left.text() + ofServer(left.ofServer)})
+			rows = append(rows, []string{left.Own, left.Member, left.Why() + ofServer(left.ofServer)})
 		} else {
-			rows = append(rows, []string{left.Own, left.text()})
+			rows = append(rows, []string{left.Own, left.Why()})
 		}
 	}
 	table(l.check.Stdout, rows)
