@@ -578,3 +578,42 @@ func TestRequestsThatAMemberHasNotDeclared(t *testing.T) {
 			`{"id":4,"result":{"completion":{"values":[]}}}`, `{"id":5,"result":{}}`)
 	})
 }
+
+// Members that the client has used are told that its roots have changed, each on its connection of now: no other one has
+// asked for them, and a new connection has not yet.
+func TestRootsThatChange(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const changed = `{"method":"notifications/roots/list_changed"}`
+		fakes := map[string]*fake{"a": newFake("t"), "b": newFake("t"), "c": newFake("t")}
+		c := open(t, newView(t, members("a", fakes["a"], "b", fakes["b"], "c", fakes["c"])))
+		wantTold := func(what string, told ...string) {
+			t.Helper()
+			for _, f := range fakes {
+				f.conn().take()
+			}
+			c.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+			for name, f := range fakes {
+				var want []string
+				if slices.Contains(told, name) {
+					want = []string{changed}
+				}
+				f.wantGot(t, what+", at "+name, want...)
+			}
+		}
+		use := func(number int64, name string) {
+			t.Helper()
+			c.request(number, "tools/call", `{"name":"`+name+`__t"}`)
+			fakes[name].conn().say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, number))
+		}
+		wantTold("before a call")
+		use(2, "a")
+		use(3, "b")
+		wantTold("after calls", "a", "b")
+		time.Sleep(6 * time.Second) // a connection that was open for so long is opened again at once
+		fakes["a"].conn().end(io.EOF)
+		ssetest.Want(t, "connections", fakes["a"].dialled(), 2)
+		wantTold("over a new connection", "b")
+		use(4, "a")
+		wantTold("after a call over it", "a", "b")
+	})
+}
