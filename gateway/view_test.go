@@ -253,6 +253,49 @@ func TestViewOnEachTransport(t *testing.T) {
 	}
 }
 
+// guiding returns a server with one tool, which says those instructions.
+func guiding(tool, instructions string) *server {
+	u := withTools(tool)
+	standard := u.handle
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method != "initialize" {
+			return standard(s, m)
+		}
+		s.say(string(jsonrpc.NewResult(m.ID, fmt.Appendf(nil, `{"protocolVersion":"2025-11-25","capabilities":%s,`+
+			`"serverInfo":{"name":"s","version":"1"},"instructions":%q}`, u.capabilities, instructions))))
+		return true
+	}
+	return u
+}
+
+// A client of MCP 2026-07-28 discovers a view at once while its servers boot: its name, what its members can do, and
+// their instructions. That starts nothing.
+func TestDiscoverAtAView(t *testing.T) {
+	ups := []*server{guiding("read", "Read first."), guiding("search", "Search last.")}
+	withView(t, remembering(), ups, func(t *testing.T, w *viewWorld) {
+		w.learned()
+		for _, up := range ups {
+			up.dial = slow(8 * time.Second)
+		}
+		p := w.open(`{"roots":{}}`)
+		p.post(call("1", "a__read"))
+		w.wantStarts("for a call", 2, 1)
+		srv := pipetest.Serve(w.front, nil, nil)
+		defer srv.Stop()
+		began := time.Now()
+		answer, _ := postTo(t, srv.Client, asking("2", "server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientInfo":{"name":"peer","version":"0"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}`),
+			"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "server/discover")
+		wantText(t, "the answer", answer, `"supportedVersions":["2026-07-28"`, `"capabilities":{"tools":{"listChanged":true}}`,
+			`"io.modelcontextprotocol/serverInfo":{"name":"team","version":`, `"instructions":"# a\n\nRead first.\n\n# b\n\nSearch last."`)
+		equal(t, "time that it has taken", time.Since(began), time.Duration(0))
+		time.Sleep(time.Second)
+		w.wantStarts("after the answer", 2, 1)
+		time.Sleep(8 * time.Second)
+		p.want("1 " + called(2, "read"))
+	})
+}
+
 // postTo posts a message, and returns the answer with its header.
 func postTo(t *testing.T, c *http.Client, body string, header ...string) (string, http.Header) {
 	t.Helper()
