@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -121,7 +122,6 @@ func TestNarrowingHoldsForASession(t *testing.T) {
 // Clients without sessions share a connection only if they narrow alike.
 func TestNarrowingWithoutSessions(t *testing.T) {
 	n := newNarrowing(t, gateway.Options{})
-	const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
 	for _, c := range []struct {
 		tools       string
 		want        string
@@ -131,7 +131,7 @@ func TestNarrowingWithoutSessions(t *testing.T) {
 		{"-", `"read_a"},{"name":"read_b"},{"name":"write"}`, 2}, {"write", `"tools":[{"name":"write"}]`, 2},
 		{"w*", `"tools":[{"name":"write"}]`, 3}, {"[", `"message"`, 3},
 	} {
-		w := n.send(http.MethodPost, c.tools, asking("1", "tools/list", meta), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list")
+		w := n.send(http.MethodPost, c.tools, asking("1", "tools/list", ofNewClient), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list")
 		ssetest.WantText(t, "with "+c.tools, w.Body.String(), c.want)
 		equal(t, "connections after "+c.tools, n.g.Connections(), c.connections)
 	}
@@ -139,7 +139,22 @@ func TestNarrowingWithoutSessions(t *testing.T) {
 
 // A cache in front of several clients must not have a list that one has narrowed, whatever the server says of it.
 func TestNarrowedListIsPrivate(t *testing.T) {
-	g, err := gateway.New(upstream.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g, err := gateway.New(publicServer(t), gateway.Options{})
+	must(t, err)
+	n := &narrowing{t, g}
+	for tools, want := range map[string]string{"-": `{"name":"a"},{"name":"b"}],"ttlMs":1,"cacheScope":"public"`, "a": `[{"name":"a"}],"ttlMs":1,"cacheScope":"private"`} {
+		w := n.send(http.MethodPost, tools, asking("1", "tools/list", ofNewClient), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list")
+		ssetest.WantText(t, "with "+tools, w.Body.String(), want)
+	}
+	equal(t, "Shutdown", g.Shutdown(t.Context()), nil)
+}
+
+// ofNewClient are the params of a client of MCP 2026-07-28.
+const ofNewClient = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
+
+// publicServer is a server of MCP 2026-07-28 that lets caches have its list of tools, which are a and b.
+func publicServer(t *testing.T) upstream.Upstream {
+	return upstream.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		m, err := jsonrpc.Parse(body)
 		must(t, err)
@@ -149,15 +164,36 @@ func TestNarrowedListIsPrivate(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(jsonrpc.NewResult(m.ID, []byte(result)))
-	})), gateway.Options{})
-	must(t, err)
-	n := &narrowing{t, g}
-	const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
-	for tools, want := range map[string]string{"-": `{"name":"a"},{"name":"b"}],"ttlMs":1,"cacheScope":"public"`, "a": `[{"name":"a"}],"ttlMs":1,"cacheScope":"private"`} {
-		w := n.send(http.MethodPost, tools, asking("1", "tools/list", meta), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list")
-		ssetest.WantText(t, "with "+tools, w.Body.String(), want)
+	}))
+}
+
+// A cache must not have the list of a view either, whatever its servers say of theirs: it depends on the person.
+func TestListOfAViewIsPrivate(t *testing.T) {
+	var members []compose.Member
+	for _, name := range []string{"x", "y"} {
+		g, err := gateway.New(publicServer(t), gateway.Options{Name: name})
+		must(t, err)
+		members = append(members, compose.Member{Name: name, Upstream: g})
 	}
-	equal(t, "Shutdown", g.Shutdown(t.Context()), nil)
+	members[0].Allow = func(ctx context.Context) bool { return asker.FromContext(ctx).Principal == "alice" }
+	view, err := compose.New(members, compose.Options{Name: "team"})
+	must(t, err)
+	user := func(r *http.Request) (string, error) { return r.Header.Get("User"), nil }
+	front, err := gateway.New(view, gateway.Options{Name: "team", Authenticate: user})
+	must(t, err)
+	n := &narrowing{t, front}
+	for user, want := range map[string]string{
+		"alice": `"tools":[{"name":"x__a"},{"name":"x__b"},{"name":"y__a"},{"name":"y__b"}]`, "bob": `"tools":[{"name":"y__a"},{"name":"y__b"}]`,
+	} {
+		answer := n.send(http.MethodPost, "-", asking("1", "tools/list", ofNewClient), "Mcp-Protocol-Version", "2026-07-28",
+			"Mcp-Method", "tools/list", "User", user).Body.String()
+		ssetest.WantText(t, "the list of "+user, answer, want, `"cacheScope":"private"`)
+		equal(t, "what is public for "+user, strings.Count(answer, "public"), 0)
+	}
+	must(t, front.Shutdown(t.Context()))
+	for _, m := range members {
+		must(t, m.Upstream.(*gateway.Gateway).Shutdown(t.Context()))
+	}
 }
 
 // A header that the server gets is for the server. The URL still narrows.
