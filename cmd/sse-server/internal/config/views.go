@@ -398,7 +398,36 @@ func (c *Config) readMembers(v *View, node ast.Node, where string, views []strin
 				merge.MaxPrefix, m.Name[:8])
 		}
 	}
+	c.warnOfNames(v, entries, where)
 	return nil
+}
+
+// warnOfNames warns of new names of tools that two servers of a view have. The entries are those of its servers.
+func (c *Config) warnOfNames(v *View, entries []*ast.MappingValueNode, where string) {
+	before := make(map[string]string) // the tools, by their final names
+	for i, entry := range entries {
+		m := &v.Members[i]
+		prefix := m.Name + "__"
+		if m.Prefix != nil {
+			prefix = *m.Prefix
+		}
+		rules, _ := selection.Compile(selection.Spec{Include: m.Include, Exclude: m.Exclude}) // they have been read
+		options, _ := tree.Members(entry.Value)
+		tools, _ := tree.Members(tree.Member(options, "rename"))
+		for _, tool := range tools {
+			own := tool.Key.GetToken().Value
+			final := merge.FinalName(len(v.Members) == 1 && m.Prefix == nil, prefix, m.Rename[own])
+			switch first, isTaken := before[final]; {
+			case !rules.Name(selection.Tools, own).Allowed():
+			case isTaken:
+				place := where + "." + entry.Key.GetToken().Value + ".rename." + own
+				c.warn("%v", c.at(tool.Value.GetToken(), "%s: %s has the name %s, as it comes first, so this "+
+					"tool is left out: want another name", place, first, final))
+			default:
+				before[final] = own + " of " + m.Name
+			}
+		}
+	}
 }
 
 // serverOfView returns the server that an entry of a view names.

@@ -141,6 +141,24 @@ func TestBadViews(t *testing.T) {
 	}
 }
 
+// A new name that tools of two servers have by the file is told when it is read, with its place. The first has it. A
+// tool that rules leave out takes no name.
+func TestNewNamesThatTwoToolsHave(t *testing.T) {
+	for members, want := range map[string]string{
+		`github: {prefix: "", rename: {x: search}}, brave: {prefix: "", rename: {y: search, z: other}}`: `:6:92: views.v.servers.brave.rename.y: x of github has the name search, as it comes first, so this tool is left out: want another name`,
+		`github: {prefix: "a.", rename: {x: y}}, brave: {prefix: a, rename: {z: _y}}`:                   `:6:88: views.v.servers.brave.rename.z: x of github has the name a_y, as it comes first, so this tool is left out: want another name`,
+		`github: {rename: {x: search}}, brave: {rename: {y: search}}`:                                   "",
+		`github: {prefix: "", include: [a], rename: {x: s}}, brave: {prefix: "", rename: {y: s}}`:       "",
+		`github: {rename: {x: search}}`: "",
+	} {
+		path := clitest.WriteFile(t, "gw.yaml", withServers("views:\n  v: {servers: {"+members+"}}\n"))
+		if want != "" {
+			want = path + want
+		}
+		ssetest.Want(t, members, strings.Join(mustLoad(t, nil, "-c", path).Warnings, "\n"), want)
+	}
+}
+
 // A selection of all servers goes by their own names: it holds at the servers, and not again at the view, which has
 // others.
 func TestSelectionOfAllServersIsNotThatOfViews(t *testing.T) {
