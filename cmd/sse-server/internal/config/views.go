@@ -375,7 +375,7 @@ func (c *Config) readMembers(v *View, node ast.Node, where string, views []strin
 			return err
 		}
 		if places[s.Name] != nil {
-			return c.at(key, "%s.%s: the server is there twice", where, key.Value)
+			return c.at(key, "%s.%s: the server is there twice: remove one of the two", where, key.Value)
 		}
 		places[s.Name] = key
 		if err := c.readMemberOfView(v, s, entry, where+"."+key.Value); err != nil {

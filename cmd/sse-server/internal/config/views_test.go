@@ -53,8 +53,9 @@ small /small/mcp view 2m0s per-connection -1 [X-User] true
 "memory" [] [] "" [] [] map[] map[] true true true`)
 	_, options := c.Views[1].Composed(func(server string) jsonrpc.Dialer { return nil })
 	ssetest.Want(t, "options", fmt.Sprint(options), "{small    true <nil>}")
-	members, _ := c.Views[0].Composed(func(server string) jsonrpc.Dialer { return nil })
+	members, options := c.Views[0].Composed(func(server string) jsonrpc.Dialer { return nil })
 	ssetest.Want(t, "members", members[1].Name, "brave")
+	ssetest.Want(t, "title", options.Title, "The team's tools")
 }
 
 // A view is part of the file of a client, too, with the names that this gives to servers. Elsewhere such a key of a
@@ -119,10 +120,12 @@ func TestBadViews(t *testing.T) {
 		path := clitest.WriteFile(t, "gw.yaml", withServers(more))
 		wantRefusal(t, nil, path+want, "--config", path)
 	}
+	const ofClient = "mcpServers: {A b: {command: x}, c: {command: x}}\n"
 	long := strings.Repeat("l", 39)
 	for content, want := range map[string]string{
 		"views: {v: {servers: {a: {}}}}\n":                                         `:1:9: views: the file has no servers that a view could have: name them below the key servers`,
 		"servers: {a__b: {}, c: {}}\nviews: {v: {servers: {a__b: {}, c: {}}}}\n":   `:2:23: views.v.servers.a__b: names of tools begin with the name of the server and __, so with __ in it, or _ at its end, those of two servers could be the same: give the server another name, or a prefix here, such as {prefix: a_b_}`,
+		ofClient + "views: {v: {servers: {A b: {}, a-b: {}}}}\n":                   `:2:32: views.v.servers.a-b: the server is there twice: remove one of the two`,
 		"servers: {a_: {}, c: {}}\nviews: {v: {servers: {c: {}, a_: {}}}}\n":       `:2:30: views.v.servers.a_: names of tools begin with`,
 		"servers: {" + long + ": {}}\nviews: {v: {servers: {" + long + ": {}}}}\n": `:2:23: views.v.servers.` + long + `: names of tools begin with the name of the server and __, which are over 40 characters: give the server a shorter name, or a prefix here, such as {prefix: llllllll_}`,
 	} {
