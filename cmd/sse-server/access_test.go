@@ -25,9 +25,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// startIssuer starts an issuer of JWTs, and returns its URL and a function that signs one for
-// a resource.
+// startIssuer starts an issuer of JWTs, and returns its URL and a function that signs one of alice for a resource.
 func startIssuer(t *testing.T) (url string, sign func(resource string, scopes ...string) string) {
+	t.Helper()
+	url, signFor := startIssuerOf(t)
+	return url, func(resource string, scopes ...string) string { return signFor("alice", resource, scopes...) }
+}
+
+// startIssuerOf is startIssuer. The function signs a JWT of anybody.
+func startIssuerOf(t *testing.T) (url string, sign func(subject, resource string, scopes ...string) string) {
 	t.Helper()
 	key := clitest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	signer := clitest.Must(jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil))
@@ -42,8 +48,8 @@ func startIssuer(t *testing.T) (url string, sign func(resource string, scopes ..
 	}))
 	srv.Config.SetKeepAlivesEnabled(false)
 	t.Cleanup(srv.Close)
-	return srv.URL, func(resource string, scopes ...string) string {
-		claims, _ := json.Marshal(map[string]any{"iss": srv.URL, "sub": "alice", "aud": resource, "exp": time.Now().Unix() + 600, "scope": strings.Join(scopes, " ")})
+	return srv.URL, func(subject, resource string, scopes ...string) string {
+		claims, _ := json.Marshal(map[string]any{"iss": srv.URL, "sub": subject, "aud": resource, "exp": time.Now().Unix() + 600, "scope": strings.Join(scopes, " ")})
 		signed := clitest.Must(signer.Sign(claims))
 		token, _ := signed.CompactSerialize()
 		return token
@@ -283,6 +289,65 @@ func TestPrincipals(t *testing.T) {
 	alice.wantTools(t, "team", all, ofAlice...)
 	say(t, ofAlice[0], "secret__echo")
 	echo(t, alice.connect(t, "secret")[1])
+}
+
+// A principal that loses a view by a reload loses its streams and sessions there, and keeps what else it may use. All
+// others stay connected.
+func TestViewThatIsLost(t *testing.T) {
+	t.Parallel()
+	const file = "auth-tokens-file: {DIR}/tokens\noperators: [bob]\nservers: {a: {}, b: {}}\n" +
+		"views: {team: {principals: %s, servers: {a: {}, b: {}}}}\n"
+	l := startLive(t, "servers: {x: {}}\n", "--no-start-check")
+	l.write(t, "tokens", "alice:alice-0123456789abcdef\nbob:bob-0123456789abcdef\n")
+	l.write(t, "gw.yaml", fmt.Sprintf(file, "[alice, bob]"))
+	l.wantReload(t)
+	alice, bob := person{l, "alice-0123456789abcdef", nil}, person{l, "bob-0123456789abcdef", nil}
+	ofAlice, ofBob := alice.connect(t, "team"), bob.connect(t, "team")
+	for _, session := range slices.Concat(ofAlice, ofBob) {
+		say(t, session, "a__echo")
+	}
+	l.write(t, "gw.yaml", fmt.Sprintf(file, "[bob]"))
+	if code, body := l.reload(t, bob.token); code != http.StatusOK {
+		t.Fatalf("reload: got %d %s", code, body)
+	}
+	for i := range ofAlice {
+		ssetest.WantText(t, "a connection that ends", l.log.await(t, i+1, "reason=revoked"), "server=team")
+	}
+	_ = ofAlice[0].Wait()
+	if _, err := ofAlice[1].ListTools(t.Context(), nil); err == nil {
+		t.Error("a session of a view that alice has lost goes on")
+	}
+	for server, want := range map[string]int{"team": http.StatusForbidden, "a": http.StatusOK} {
+		status, _ := statusOf(t, l.client, l.server(server), alice.token)
+		ssetest.Want(t, "alice at "+server, status, want)
+	}
+	for _, session := range ofBob {
+		say(t, session, "b__echo")
+	}
+	ssetest.Want(t, "connections that have ended", strings.Count(l.log.String(), "reason=revoked"), 2)
+}
+
+// A principal of an issuer has its prefix: at a server, and in views, one is let in, and another one is not.
+func TestPrincipalsOfAnIssuer(t *testing.T) {
+	t.Parallel()
+	issuer, sign := startIssuerOf(t)
+	l := startLive(t, "servers: {x: {}}\n", "--no-start-check")
+	l.write(t, "gw.yaml", "public-url: https://gw.example.com\noauth: {issuer: "+issuer+"}\n"+
+		"servers: {open: {}, secret: {principals: ['oauth:alice']}}\nviews: {team: {servers: {open: {}, secret: {}}}}\n")
+	l.wantReload(t)
+	for subject, want := range map[string]struct {
+		status int
+		tools  string
+	}{
+		"alice": {http.StatusOK, "open__echo open__sleep secret__echo secret__sleep"},
+		"bob":   {http.StatusForbidden, "open__echo open__sleep"},
+	} {
+		status, challenge := statusOf(t, l.client, l.server("secret"), sign(subject, "https://gw.example.com/secret/mcp"))
+		ssetest.Want(t, "the status for "+subject, status, want.status)
+		ssetest.Want(t, "the challenge for "+subject, challenge, "")
+		at := person{live: l, token: sign(subject, "https://gw.example.com/team/mcp")}
+		ssetest.Want(t, "the tools of "+subject, at.withoutSession(t, "team"), want.tools)
+	}
 }
 
 // statusOf returns the status of a POST of a ping, and the challenge.
