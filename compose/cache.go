@@ -103,15 +103,3 @@ func (c *cache) find(in merge.Input, of *setup) (found cached, isNew bool) {
 	c.results = c.results[:min(maxResults, len(c.results))]
 	return found, at < 0
 }
-
-// all returns the results, those that were needed last first.
-func (c *cache) all() []*result {
-	c.mu.Lock()
-	kept := slices.Clone(c.results)
-	c.mu.Unlock()
-	all := make([]*result, len(kept))
-	for i, one := range kept {
-		all[i] = one.result()
-	}
-	return all
-}

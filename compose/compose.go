@@ -164,33 +164,3 @@ func (m *member) ready(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Origin says where a tool comes from.
-type Origin struct{ Final, Member, Own string }
-
-// Origin returns the member that has a tool, by any name that a call may use, with its own name there. It goes by the
-// lists that clients have got: the newest that name the tool. It is for audit logs, not for decisions: lists of two
-// clients may differ, so a call of a client with an older or another list may go elsewhere.
-func (v *View) Origin(tool string) (o Origin, ok bool) {
-	for _, r := range v.cache.all() {
-		if o, ok := r.origin(tool); ok {
-			return o, true
-		}
-	}
-	return Origin{}, false
-}
-
-// origin is Origin by one result.
-func (r *result) origin(tool string) (o Origin, ok bool) {
-	final := tool
-	if bare := r.Bare(merge.Tools, tool); len(bare) == 1 {
-		if _, isFinal := r.Named(merge.Tools, tool); !isFinal {
-			final = bare[0]
-		}
-	}
-	from, ok := r.Named(merge.Tools, final)
-	if !ok {
-		return Origin{}, false
-	}
-	return Origin{final, from.Member, from.Own}, true
-}

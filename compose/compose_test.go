@@ -2,6 +2,7 @@ package compose_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -319,11 +321,35 @@ func TestBareNames(t *testing.T) {
 			c.request(9, "tools/call", fmt.Sprintf(`{"name":%q}`, name))
 			c.want(name, fmt.Sprintf(`{"id":9,"error":{"code":-32602,"message":%q}}`, says))
 		}
+	})
+}
+
+// What came beside the message of a request tells the gateway in front where it leads, and no member gets it.
+func TestRequestsTellWhereTheyLead(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := newFake("one", "both", "old"), newFake("both", "a__one")
+		list := members("a", a, "b", b)
+		list[0].Rename = map[string]string{"old": "new"}
+		c := open(t, newView(t, list))
+		type key struct{}
+		before := context.WithValue(t.Context(), key{}, "kept")
 		for name, want := range map[string]string{
-			"a__one": "{a__one a one} true", "one": "{a__one a one} true", "both": "{  } false", "b__a__one": "{b__a__one b a__one} true",
+			"a__one": "a one", "one": "a one", "both": " ", "b__a__one": "b a__one", "a__new": "a old", "x": " ",
 		} {
-			o, ok := v.Origin(name)
-			ssetest.Want(t, "origin of "+name, fmt.Sprint(o, " ", ok), want)
+			ctx, beside := asker.WithRequest(before, "")
+			m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", "tools/call", json.RawMessage(`{"name":"`+name+`"}`)))
+			ssetest.Must(t, err)
+			m.Context = ctx
+			ssetest.Must(t, c.conn.SendRequest(m, 2))
+			c.take()
+			member, own := beside.Destination()
+			ssetest.Want(t, name+" leads to", member+" "+own, want)
+			for _, f := range []*fake{a, b} {
+				for _, got := range f.conn().contexts() {
+					ssetest.Want(t, "a member gets what came beside", asker.RequestFrom(got) != nil, false)
+					ssetest.Want(t, "a member gets other values", fmt.Sprint(got.Value(key{})), "kept")
+				}
+			}
 		}
 	})
 }

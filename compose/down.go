@@ -12,7 +12,7 @@ import (
 // SendRequest takes a request of the client. It is answered by the view, or goes to a member under the same number. It
 // fails with jsonrpc.ErrBusy if the member takes no more, and if the session is over.
 func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
-	r := request{m: m, number: number}
+	r := newRequest(m, number)
 	s.mu.Lock()
 	if s.err != nil {
 		defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *session) send(r request, to destination) error {
 		return nil
 	}
 	c := to.link.conn
-	m, err := to.addressed(r.m)
+	m, err := to.addressed(r)
 	if err != nil {
 		s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", err))
 		s.unlock()

@@ -20,7 +20,13 @@ type request struct {
 	m      *jsonrpc.Message
 	number int64 // its id, and that under which the member gets it
 
-	readOnly bool // it came by read_tool, and may call what only reads
+	beside   *asker.Request // what came beside its message; nil: nothing
+	readOnly bool           // it came by read_tool, and may call what only reads
+}
+
+// newRequest returns a request of the client.
+func newRequest(m *jsonrpc.Message, number int64) request {
+	return request{m: m, number: number, beside: asker.RequestFrom(m.Context)}
 }
 
 // destination is where a request leads.
@@ -120,6 +126,9 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 		to.at = at
 		if fault == nil && r.readOnly {
 			fault = s.mayRead(to)
+		}
+		if fault == nil {
+			r.beside.LeadsTo(to.link.m.Name, to.own)
 		}
 	}
 	return s.atStart(to, fault, wait)
@@ -251,15 +260,23 @@ func (s *session) couldOwn(l *link, name string) bool {
 	return s.setup.alone || strings.HasPrefix(name, merge.FinalName(false, l.m.prefix, ""))
 }
 
-// addressed returns a request with the member's own name in the place of the name that the client has used.
-func (to destination) addressed(m *jsonrpc.Message) (*jsonrpc.Message, error) {
-	if name, _ := to.at.Text(); to.at.Value == nil || name == to.own {
-		return m, nil
+// addressed returns the message of a request as the member gets it: with the member's own name in the place of the
+// name that the client has used, and without what came beside it.
+func (to destination) addressed(r request) (*jsonrpc.Message, error) {
+	name, _ := to.at.Text()
+	isRenamed := to.at.Value != nil && name != to.own
+	if !isRenamed && r.beside == nil {
+		return r.m, nil
 	}
-	renamed, err := jsonrpc.Parse(m.WithValue(to.at, rawjson.Quote(to.own)))
-	if err != nil { // it was valid before
-		return nil, fmt.Errorf("address a request: %w", err)
+	m := new(*r.m)
+	if isRenamed {
+		renamed, err := jsonrpc.Parse(m.WithValue(to.at, rawjson.Quote(to.own)))
+		if err != nil { // it was valid before
+			return nil, fmt.Errorf("address a request: %w", err)
+		}
+		renamed.Trace = m.Trace
+		m = renamed
 	}
-	renamed.Context, renamed.Trace = m.Context, m.Trace
-	return renamed, nil
+	m.Context = asker.Before(r.m.Context)
+	return m, nil
 }

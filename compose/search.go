@@ -80,7 +80,7 @@ func (s *session) unwrap(r request) (_ request, done bool) {
 			s.refuse(r.number, fault)
 			return r, true
 		}
-		return request{m: inner, number: r.number, readOnly: name == readTool}, false
+		r.m, r.readOnly = inner, name == readTool
 	}
 	return r, false
 }

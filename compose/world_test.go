@@ -134,6 +134,7 @@ type fakeConn struct {
 	receive func(msg []byte, request jsonrpc.ID, err error)
 
 	mu     sync.Mutex
+	values []context.Context // that came with requests
 	got    []string
 	held   []jsonrpc.ID // of the view's own requests that are not answered
 	busy   error        // of Send and SendRequest
@@ -151,6 +152,11 @@ func (c *fakeConn) PushFor(receive func(msg []byte, request jsonrpc.ID, err erro
 func (c *fakeConn) Recv() ([]byte, error) { panic("it pushes") }
 
 func (c *fakeConn) SendRequest(m *jsonrpc.Message, number int64) error {
+	if m.Context != nil {
+		c.mu.Lock()
+		c.values = append(c.values, m.Context)
+		c.mu.Unlock()
+	}
 	return c.Send(m.Renumbered(jsonrpc.NumberID(number)))
 }
 
@@ -228,6 +234,13 @@ func (c *fakeConn) take() []string {
 	got := c.got
 	c.got = nil
 	return got
+}
+
+// contexts returns those that have come with requests of the client.
+func (c *fakeConn) contexts() []context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.values
 }
 
 func (c *fakeConn) isClosed() bool {

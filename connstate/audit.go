@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -17,13 +18,13 @@ const maxAudited = 256
 
 // auditLine is the line of a tool call, before its answer.
 type auditLine struct {
-	log    *slog.Logger                                    // with what is known
-	tool   string                                          // as the client calls it
-	origin func(tool string) (member, own string, ok bool) // nil: log has it, or there is none
+	log     *slog.Logger   // with what is known
+	request *asker.Request // of a view, which notes there where the call leads; nil: the server is no view
 }
 
 // auditOf returns the line of a tool call, with what it tells before the answer; nil if there is no audit log, or the
-// message calls no tool. The principal is whole: two that begin alike are two.
+// message calls no tool. A view gets the message with a context in which it notes where the call leads. The principal
+// is whole: two that begin alike are two.
 func (c *Connection) auditOf(m *jsonrpc.Message) *auditLine {
 	if c.opts.Audit == nil || m.Method != mcp.MethodCallTool {
 		return nil
@@ -39,21 +40,15 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *auditLine {
 			name, log = tool, log.With("by", validText(name, maxAudited))
 		}
 	}
-	log = log.With("tool", validText(name, maxAudited), "requestBytes", len(m.Raw()))
-	a := &auditLine{log: log, tool: name, origin: c.opts.Origin}
-	a.addOrigin()
+	a := &auditLine{log: log.With("tool", validText(name, maxAudited), "requestBytes", len(m.Raw()))}
+	if c.isOfView() {
+		m.Context, a.request = asker.WithRequest(m.Context, "")
+	}
 	return a
 }
 
-// addOrigin adds the member of a view that has the tool, and its name there, if these are known.
-func (a *auditLine) addOrigin() {
-	if a.origin == nil {
-		return
-	}
-	if member, own, ok := a.origin(a.tool); ok {
-		a.log, a.origin = a.log.With("member", member, "memberTool", validText(own, maxAudited)), nil
-	}
-}
+// isOfView reports whether the server of the connection is a view.
+func (c *Connection) isOfView() bool { return c.opts.IsView != nil && c.opts.IsView() }
 
 // CheckClear returns an error if parsers may read a client's message in two ways, so that a
 // server could run something else than what the gateway decides by and audits: a member of
@@ -72,8 +67,11 @@ func CheckClear(m *jsonrpc.Message) *jsonrpc.Error {
 // bytes.
 func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
 	if r.auditLine != nil {
-		r.auditLine.addOrigin() // the call may have waited for the list that has the tool
-		r.auditLine.log.LogAttrs(context.Background(), slog.LevelInfo, "tool call",
+		log := r.auditLine.log
+		if member, own := r.auditLine.request.Destination(); member != "" {
+			log = log.With("member", member, "memberTool", validText(own, maxAudited))
+		}
+		log.LogAttrs(context.Background(), slog.LevelInfo, "tool call",
 			slog.String("outcome", cmp.Or(clip.Short(errorType), "ok")),
 			slog.Float64("seconds", took.Round(time.Microsecond).Seconds()), slog.Int("answerBytes", answerBytes))
 	}

@@ -77,9 +77,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Audit receives a line for each tool call, when it is answered; nil: none.
 	Audit *slog.Logger
-	// Origin returns the member that has a tool of a view, and the tool's own name there, for Audit; false if no
-	// member is known to have it, or the server is no view. nil: nobody is asked.
-	Origin func(tool string) (member, own string, ok bool)
+	// IsView reports whether the server is a view, which gets an asker.Request with a message. nil: it is none.
+	IsView func() bool
 	// Called returns the tool that a tools/call is about, for Audit, if the tool that it names only calls that one.
 	// nil: there are no such tools.
 	Called func(m *jsonrpc.Message) (tool string, ok bool)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
@@ -72,7 +73,7 @@ const MaxContextBytes = 8 << 10
 func (c ForHandler) BeginRequest(m *jsonrpc.Message) (*Request, error) {
 	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c.Connection, auditLine: c.auditOf(m)}
 	r.cost = 1<<10 + 2*len(m.ID) + len(m.Raw()) // about what the gateway keeps of it until it is answered
-	if m.Context != nil {
+	if asker.Before(m.Context) != nil {
 		r.cost += MaxContextBytes
 	}
 	r.startTrace(m)

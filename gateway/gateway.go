@@ -106,7 +106,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.budget = budget.New(s.MaxHeldBytes, g.metrics)
 	g.metrics.MaxConnections(s.MaxConnections)
 	connections := s.connections(g.metrics, g.budget)
-	connections.Origin, connections.Called = g.origin, g.called
+	connections.IsView, connections.Called = g.isView, g.called
 	g.registry = connstate.NewRegistry(s.limits(), connections)
 	if err := errors.Join(unregistered, g.mount(n)); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)

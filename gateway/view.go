@@ -12,7 +12,6 @@ import (
 // composed is an upstream over other gateways, as a compose.View is.
 type composed interface {
 	Ready(ctx context.Context) error
-	Origin(tool string) (o compose.Origin, ok bool)
 	Members() []compose.Report
 	Searches() bool
 	Called(m *jsonrpc.Message) string
@@ -25,16 +24,8 @@ func (g *Gateway) view() composed {
 	return g.now.Load().view()
 }
 
-// origin returns the member that has a tool of the view, and the tool's own name there. It reports false if that is not
-// known, or the server is no view.
-func (g *Gateway) origin(tool string) (member, own string, ok bool) {
-	view := g.view()
-	if view == nil {
-		return "", "", false
-	}
-	from, ok := view.Origin(tool)
-	return from.Member, from.Own, ok
-}
+// isView reports whether the server is a view.
+func (g *Gateway) isView() bool { return g.view() != nil }
 
 // searches reports whether the server is a view whose tools are found, not listed. Then a client narrows what it finds.
 func (g *Gateway) searches() bool {

@@ -577,6 +577,42 @@ func TestWhatOperatorsSeeOfAView(t *testing.T) {
 	})
 }
 
+// The audit log has the server that got the call, not one of a list that another client got: two servers have a tool of
+// one name, and one client alone may use the first.
+func TestAuditHasTheServerOfTheCall(t *testing.T) {
+	var audit bytes.Buffer
+	opts := gateway.Settings{Options: gateway.Options{
+		Audit:        ssetest.Logger(&audit),
+		Authenticate: func(r *http.Request) (string, error) { return r.Header.Get("User"), nil },
+	}}
+	withView(t, opts, []*server{withTools("search"), withTools("search")}, func(t *testing.T, w *viewWorld) {
+		for i := range w.members {
+			w.members[i].Prefix = new("")
+		}
+		w.members[0].Allow = func(ctx context.Context) bool { return asker.FromContext(ctx).Principal == "alice" }
+		must(t, w.view.Replace(w.members, compose.Options{Name: "team"}))
+		srv := pipetest.Serve(w.front, nil, nil)
+		defer srv.Stop()
+		sessions := map[string]string{}
+		post := func(user, msg string) {
+			_, header := postTo(t, srv.Client, msg, "User", user, "Mcp-Session-Id", sessions[user])
+			sessions[user] = cmp.Or(sessions[user], header.Get("Mcp-Session-Id"))
+		}
+		for _, user := range []string{"bob", "alice"} { // her list is the newest
+			post(user, initialize("0", "2025-11-25", `{}`))
+			post(user, request("1", "tools/list"))
+		}
+		for _, user := range []string{"alice", "bob"} {
+			post(user, call("2", "search"))
+		}
+		var got []string
+		for line := range strings.Lines(audit.String()) {
+			got = append(got, fieldOf(line, "principal")+" "+fieldOf(line, "member")+" "+fieldOf(line, "memberTool"))
+		}
+		equal(t, "the audit log", got, []string{"alice a search", "bob b search"})
+	})
+}
+
 // fieldOf returns the value of an attribute of a line of a log; empty if it has none.
 func fieldOf(line, key string) string {
 	_, rest, _ := strings.Cut(line, " "+key+"=")
