@@ -2,6 +2,7 @@ package compose_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // forbidden returns the members with one that no client may use.
@@ -180,4 +182,61 @@ func TestWhatWasShownNeverLeadsToAnotherMember(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A request that came with credentials for fewer members than the newest ones uses the others no more than it learns of
+// them: names, lists and errors are those of a client without them. A call with the newest credentials passes.
+func TestRequestsHaveTheMembersOfTheirOwnCredentials(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := full("a"), full("b")
+		of := members("secret", a, "b", b)
+		of[0].Allow = func(ctx context.Context) bool { return asker.FromContext(ctx).Credentials() == "strong" }
+		ctx := asker.NewContext(t.Context(), &asker.Asker{Credentials: func() string { return "strong" }})
+		c := dialWith(ctx, t, newView(t, of))
+		c.initialize()
+		for i, kind := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
+			c.request(int64(i+2), kind, "{}")
+		}
+		c.request(6, "resources/subscribe", `{"uri":"x:a"}`)
+		c.take()
+		a.conn().take()
+		ask := func(credentials, method, params string) string {
+			t.Helper()
+			m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, json.RawMessage(params)))
+			ssetest.Must(t, err)
+			m.Context, _ = asker.WithRequest(nil, credentials)
+			ssetest.Must(t, c.conn.SendRequest(m, 9))
+			return strings.Join(c.take(), "\n")
+		}
+		const unknown, none = `"code":-32602,"message":"unknown `, `"message":"resource not found"`
+		for request, want := range map[string]string{
+			`tools/call {"name":"secret__t"}`:                                      unknown + `tool \"secret__t\""}`,
+			`tools/call {"name":"t"}`:                                              unknown + `tool \"t\""}`,
+			`tools/call {"name":"a_tool"}`:                                         unknown + `tool \"a_tool\""}`,
+			`prompts/get {"name":"secret__p"}`:                                     unknown + `prompt \"secret__p\""}`,
+			`resources/read {"uri":"x:a"}`:                                         none,
+			`resources/read {"uri":"ui://a"}`:                                      none,
+			`resources/read {"uri":"a:1"}`:                                         none,
+			`resources/subscribe {"uri":"x:a"}`:                                    none,
+			`resources/unsubscribe {"uri":"x:a"}`:                                  `"result":{}`,
+			`completion/complete {"ref":{"type":"ref/prompt","name":"secret__p"}}`: unknown + `prompt \"secret__p\""}`,
+			`completion/complete {"ref":{"type":"ref/resource","uri":"a:{id}"}}`:   unknown + `template \"a:{id}\""}`,
+			`tasks/get {"taskId":"secret:1"}`:                                      unknown + `task \"secret:1\""}`,
+			`tools/list {}`:                                                        `"tools":[{"name":"b__t"`,
+			`prompts/list {}`:                                                      `"prompts":[{"name":"b__p"}`,
+			`resources/list {}`:                                                    `"resources":[{"uri":"x:b"}`,
+			`resources/templates/list {}`:                                          `"resourceTemplates":[{"uriTemplate":"b:{id}"}`,
+			`initialize {}`:                                                        `"serverInfo"`,
+		} {
+			method, params, _ := strings.Cut(request, " ")
+			if got := ask("weak", method, params); !strings.Contains(got, want) {
+				t.Errorf("%s: got %s, want %s", request, got, want)
+			}
+		}
+		ssetest.Want(t, "what the member got", strings.Join(a.conn().take(), "\n"), "")
+		ask("weak", "tools/call", `{"name":"b__t"}`)
+		ssetest.WantText(t, "the other member", strings.Join(b.conn().take(), "\n"), `"name":"t"`)
+		ask("strong", "tools/call", `{"name":"secret__t"}`)
+		a.wantGot(t, "with the newest credentials", `{"id":9,"method":"tools/call","params":{"name":"t"}}`)
+	})
 }

@@ -442,3 +442,20 @@ func (l *link) unavailable() *jsonrpc.Error {
 
 // may reports whether the client of a session may use the member.
 func (m *member) may(ctx context.Context) bool { return m.Allow == nil || m.Allow(ctx) }
+
+// mayGet reports whether the member may get a request: the client may use it with the credentials that the request came
+// with. Other credentials of the client may have opened the link.
+func (l *link) mayGet(r request) bool {
+	a := asker.FromContext(l.s.ctx)
+	if l.m.Allow == nil || a == nil || r.beside.Credentials() == "" {
+		return true
+	}
+	sender := *a
+	sender.Credentials = r.beside.Credentials
+	return l.m.Allow(asker.NewContext(l.s.ctx, &sender))
+}
+
+// withholds reports whether a member of the session may not get a request.
+func (s *session) withholds(r request) bool {
+	return slices.ContainsFunc(s.links, func(l *link) bool { return l.state != gone && !l.mayGet(r) })
+}

@@ -35,18 +35,33 @@ type waiter struct {
 // newest returns the result of all lists that are known now.
 func (s *session) newest() *result {
 	if s.current == nil {
-		in := s.setup.input()
-		for i, l := range s.links {
-			in.Members[i].Lists = l.lists
-		}
-		r, isNew := s.view.build(in, s.setup)
-		s.current = r
-		if isNew {
-			log := s.log()
-			s.later(func() { s.view.logResult(log, r.Result) })
-		}
+		s.current = s.build(func(*link) bool { return true })
 	}
 	return s.current
+}
+
+// newestFor is newest without the lists of members that may not get a request.
+func (s *session) newestFor(r request) *result {
+	if !s.withholds(r) {
+		return s.newest()
+	}
+	return s.build(func(l *link) bool { return l.mayGet(r) })
+}
+
+// build returns the result of the lists of those links that has reports.
+func (s *session) build(has func(l *link) bool) *result {
+	in := s.setup.input()
+	for i, l := range s.links {
+		if has(l) {
+			in.Members[i].Lists = l.lists
+		}
+	}
+	r, isNew := s.view.build(in, s.setup)
+	if isNew {
+		log := s.log()
+		s.later(func() { s.view.logResult(log, r.Result) })
+	}
+	return r
 }
 
 // changed is called when a list of a member is another one.
@@ -202,10 +217,13 @@ func (s *session) settle() {
 	}
 }
 
-// answerList answers with the first page of the newest list, which the client then has been told.
+// answerList answers with the first page of the newest list. If no member is withheld from the request, the client then
+// has been told that list.
 func (s *session) answerList(r request, kind merge.Kind) {
-	now := s.newest()
-	s.told[kind], s.noticed[kind] = now, now
+	now := s.newestFor(r)
+	if now == s.newest() {
+		s.told[kind], s.noticed[kind] = now, now
+	}
 	page := now.pages[kind]()[0]
 	if a := asker.FromContext(s.ctx); kind == merge.Tools && now.search != nil && a != nil && a.Allows != nil {
 		page = listOfSearch(now, a.Allows)

@@ -40,7 +40,7 @@ type Member struct {
 	Rename, Describe map[string]string
 	// Allow reports whether a client may use the member; nil: each may. ctx is that of View.Dial: with a PassRequest of
 	// the gateway in front, upstream.CallerFromContext returns the client. Allow is called when the client initializes,
-	// by Replace, and with Reauthenticate after each check of the client's token. It must not wait.
+	// by Replace, and with Reauthenticate for requests and after each check of the client's token. It must not wait.
 	Allow func(ctx context.Context) bool
 }
 

@@ -48,10 +48,11 @@ type row struct {
 // isKnown reports whether the table has the row.
 func (r row) isKnown() bool { return r.answer != nil || r.by != nil }
 
-// place is where a name stands in params, and how it is found.
+// place is where a name stands in params, how it is found, and the error of one that is not there.
 type place struct {
-	at   []string
-	find func(s *session, name string) (to destination, fault *jsonrpc.Error, wait bool)
+	at      []string
+	find    func(s *session, name string) (to destination, fault *jsonrpc.Error, wait bool)
+	unknown func(name string) *jsonrpc.Error
 }
 
 // routes is the table of docs/design/views.md: what becomes of each method of the client.
@@ -64,18 +65,19 @@ func init() { // the rows and the functions that they name refer to each other
 		mcp.MethodPing:         {answer: func(s *session, r request) { s.answer(r.number, []byte(`{}`)) }},
 		mcp.MethodSetLevel:     {answer: (*session).setLevel},
 		mcp.MethodUnsubscribe:  {answer: (*session).unsubscribe},
-		mcp.MethodCallTool:     {by: []place{{[]string{"name"}, named(merge.Tools)}}},
-		mcp.MethodGetPrompt:    {by: []place{{[]string{"name"}, named(merge.Prompts)}}},
-		mcp.MethodReadResource: {by: []place{{uri, resource}}},
-		mcp.MethodSubscribe:    {by: []place{{uri, subscribe}}},
+		mcp.MethodCallTool:     {by: []place{{[]string{"name"}, named(merge.Tools), unknown("tool")}}},
+		mcp.MethodGetPrompt:    {by: []place{{[]string{"name"}, named(merge.Prompts), unknown("prompt")}}},
+		mcp.MethodReadResource: {by: []place{{uri, resource, unknownResource}}},
+		mcp.MethodSubscribe:    {by: []place{{uri, subscribe, unknownResource}}},
 		mcp.MethodComplete: {by: []place{
-			{[]string{"ref", "name"}, named(merge.Prompts)}, {[]string{"ref", "uri"}, template},
+			{[]string{"ref", "name"}, named(merge.Prompts), unknown("prompt")},
+			{[]string{"ref", "uri"}, template, unknown("template")},
 		}, needs: "completions", instead: []byte(`{"completion":{"values":[]}}`)},
 	}
 	for _, method := range []string{
 		mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodCancelTask, mcp.MethodUpdateTask,
 	} {
-		routes[method] = row{by: []place{{[]string{"taskId"}, task}}}
+		routes[method] = row{by: []place{{[]string{"taskId"}, task, unknown("task")}}}
 	}
 	for kind := range merge.Kinds {
 		routes[kind.Method()] = row{answer: func(s *session, r request) { s.listing(r, kind) }}
@@ -101,7 +103,7 @@ func placeOf(m *jsonrpc.Message) (p place, ok bool) {
 func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait bool) {
 	row := routes[r.m.Method]
 	if !row.isKnown() {
-		if !s.passes(r.m.Method) {
+		if !s.passes(r) {
 			return to, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"), false
 		}
 		return s.atStart(destination{link: s.links[0]}, nil, false)
@@ -124,7 +126,10 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 	default:
 		to, fault, wait = p.find(s, name)
 		to.at = at
-		if fault == nil && r.readOnly {
+		switch {
+		case fault == nil && !to.link.mayGet(r), fault != nil && s.withholds(r):
+			to, fault = destination{}, p.unknown(name) // the other error may name what the client must not know
+		case fault == nil && r.readOnly:
 			fault = s.mayRead(to)
 		}
 		if fault == nil {
@@ -136,9 +141,9 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 
 // passes reports whether the only member of a view gets requests of a method without a row. A request to listen names
 // resources, which no rule has judged.
-func (s *session) passes(method string) bool {
+func (s *session) passes(r request) bool {
 	l := s.only()
-	return l != nil && (method != mcp.MethodListen || !l.m.rules.Restricts(selection.Resources))
+	return l != nil && l.mayGet(r) && (r.m.Method != mcp.MethodListen || !l.m.rules.Restricts(selection.Resources))
 }
 
 // atStart has a request wait whose member has not answered initialize over its new connection.
@@ -190,6 +195,13 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 			return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q: there are %s", word, name,
 				strings.Join(names, ", ")), false
 		}
+	}
+}
+
+// unknown returns what makes the error of a name that nobody has. word says what is called so.
+func unknown(word string) func(name string) *jsonrpc.Error {
+	return func(name string) *jsonrpc.Error {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q", word, name)
 	}
 }
 

@@ -194,7 +194,8 @@ func (s *session) find(r request) {
 	s.answerFind(r)
 }
 
-// answerFind answers a call of find_tools. The client then has been told the newest list.
+// answerFind answers a call of find_tools. If no member is withheld from the call, the client then has been told the
+// newest list.
 func (s *session) answerFind(r request) {
 	var asks struct {
 		Query string
@@ -213,12 +214,14 @@ func (s *session) answerFind(r request) {
 		s.answer(r.number, textResult(fmt.Sprintf("ask for the schemas of %d tools at most", maxSchemas), true))
 		return
 	}
-	now := s.newest()
+	now := s.newestFor(r)
 	if now.search == nil { // the view has listed its tools again meanwhile
 		s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown tool %q", findTools))
 		return
 	}
-	s.told[merge.Tools] = now
+	if now == s.newest() {
+		s.told[merge.Tools] = now
+	}
 	var f findings
 	for _, name := range asks.Names {
 		if at := s.entryOf(now, name); at >= 0 {
@@ -228,7 +231,7 @@ func (s *session) answerFind(r request) {
 		}
 	}
 	for _, l := range s.links {
-		if l.lists[merge.Tools] == nil && l.state != leaving && l.state != gone {
+		if l.lists[merge.Tools] == nil && l.state != leaving && l.state != gone && l.mayGet(r) {
 			f.NotListed = append(f.NotListed, l.m.Name)
 		}
 	}

@@ -180,13 +180,13 @@ func (s *session) answerInitialize() {
 	if s.greetingTimer != nil {
 		s.greetingTimer.Stop()
 	}
-	var all []said
-	for _, l := range s.links {
-		if l.state != gone {
-			all = append(all, said{l.m.Name, l.said})
-		}
-	}
 	for _, r := range greetings {
+		var all []said
+		for _, l := range s.links {
+			if l.state != gone && l.mayGet(r) {
+				all = append(all, said{l.m.Name, l.said})
+			}
+		}
 		requested, _ := rawjson.MemberText(r.m.Params(), "protocolVersion")
 		s.answer(r.number, declare(s.serverInfo(), s.setup.opts.Search, s.setup.several(), requested, all))
 	}

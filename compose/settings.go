@@ -157,16 +157,15 @@ func (s *session) unsubscribe(r request) {
 	at := r.m.Param("uri")
 	uri, _ := at.Text()
 	of, ok := s.subscribed[uri]
-	if !ok || at.Ambiguous {
+	l := s.linkTo(of.member)
+	if !ok || at.Ambiguous || l != nil && !l.mayGet(r) {
 		s.answer(r.number, []byte(`{}`))
 		return
 	}
 	s.dropSubscription(uri)
-	for _, l := range s.links {
-		if l.m.Name == of.member && l.conn != nil {
-			s.forwardTo(r, destination{link: l, own: uri})
-			return
-		}
+	if l != nil && l.conn != nil {
+		s.forwardTo(r, destination{link: l, own: uri})
+		return
 	}
 	s.answer(r.number, []byte(`{}`))
 }

@@ -64,7 +64,7 @@ func task(s *session, id string) (destination, *jsonrpc.Error, bool) {
 	if l := s.linkTo(member); found && l != nil {
 		return destination{link: l, own: own}, nil, false
 	}
-	return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown task %q", id), false
+	return destination{}, unknown("task")(id), false
 }
 
 // tasksOf returns the capability of tasks, as the client gets it: a view of several lists no tasks.

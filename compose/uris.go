@@ -88,10 +88,15 @@ func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 			break
 		}
 	}
+	wait := s.awaits(merge.Tools, uri, "") || s.awaits(merge.Resources, uri, "") || s.awaits(merge.Templates, uri, "")
+	return destination{}, unknownResource(uri), wait
+}
+
+// unknownResource returns the error of a URI that nobody has.
+func unknownResource(uri string) *jsonrpc.Error {
 	fault := jsonrpc.Errorf(mcp.CodeResourceNotFound, "resource not found")
 	fault.Data = map[string]string{"uri": uri}
-	wait := s.awaits(merge.Tools, uri, "") || s.awaits(merge.Resources, uri, "") || s.awaits(merge.Templates, uri, "")
-	return destination{}, fault, wait
+	return fault
 }
 
 // awaits reports whether a list that is on its way may have a URI: of a member before the named one, or of any member
@@ -156,7 +161,7 @@ func (s *session) candidates(uri string) (all []candidate) {
 func template(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 	to, fault, wait := resource(s, uri)
 	if fault != nil {
-		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown template %q", uri)
+		fault = unknown("template")(uri)
 	}
 	return to, fault, wait
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -17,6 +18,7 @@ import (
 // audited is a line of the audit log.
 type audited struct {
 	Principal, Tool, Outcome  string
+	Member, MemberTool        string
 	Seconds                   float64
 	RequestBytes, AnswerBytes int
 }
@@ -75,7 +77,7 @@ func TestEachToolCallIsAudited(t *testing.T) {
 					time.Sleep(1500 * time.Millisecond)
 					tc.do(r)
 				})
-				want := audited{"alice", "search", tc.outcome, 1.5, len(call.Raw()), tc.bytes}
+				want := audited{Principal: "alice", Tool: "search", Outcome: tc.outcome, Seconds: 1.5, RequestBytes: len(call.Raw()), AnswerBytes: tc.bytes}
 				equal(t, "lines", lines, []audited{want})
 			})
 		})
@@ -124,5 +126,31 @@ func TestAuditedNames(t *testing.T) {
 		if len(lines) != 1 || lines[0].Tool != want || lines[0].Principal != "p\x00"+long {
 			t.Errorf("%.40s: got %+v, want the tool %q", name, lines, want)
 		}
+	}
+}
+
+// In front of a view a message has what comes beside it: its credentials, and where the view says that it leads, which
+// is in the audit log. In front of any other server it stays as it is.
+func TestRequestsOfAView(t *testing.T) {
+	for _, isView := range []bool{true, false} {
+		call := callOf(t, "1", `"name":"github__search",`)
+		lines := audit(t, connstate.Options{IsView: func() bool { return isView }}, connstate.Client{}, func(w *world) {
+			w.c.SetCredentials(call, "Bearer x")
+			r, err := w.c.BeginRequest(call)
+			must(t, err)
+			beside := asker.RequestFrom(call.Context)
+			equal(t, "the server gets a Request", beside != nil, isView)
+			if isView {
+				equal(t, "credentials", beside.Credentials(), "Bearer x")
+			}
+			beside.LeadsTo("github", "search")
+			finish(r, "")
+		})
+		want := audited{Tool: "github__search", Outcome: "ok"}
+		if isView {
+			want.Member, want.MemberTool = "github", "search"
+		}
+		lines[0].Seconds, lines[0].RequestBytes, lines[0].AnswerBytes = 0, 0, 0
+		equal(t, "lines", lines, []audited{want})
 	}
 }

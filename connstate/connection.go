@@ -15,6 +15,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
@@ -354,6 +355,14 @@ func (c *Connection) sawReadyLocked(now time.Time) {
 func (c ForTransport) Renew(credentials string) (others bool) {
 	before := c.renewed.Swap(&credentials)
 	return *cmp.Or(before, &c.client.Credentials) != credentials
+}
+
+// SetCredentials notes the credentials with which m came. A view needs them: other requests, with other credentials,
+// may have come before m is read. It does nothing in front of any other server.
+func (c ForTransport) SetCredentials(m *jsonrpc.Message, credentials string) {
+	if m.Kind == jsonrpc.Request && c.isOfView() {
+		m.Context, _ = asker.WithRequest(m.Context, credentials)
+	}
 }
 
 // OnCredentials has f called after the client has sent other credentials, and after each check of those that it has.

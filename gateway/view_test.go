@@ -661,6 +661,65 @@ func TestMembersFollowTheToken(t *testing.T) {
 	})
 }
 
+// A request whose body comes while one with a stronger token opens a server uses nothing of that server, on each
+// transport with sessions.
+func TestRequestsHaveTheServersOfTheirOwnToken(t *testing.T) {
+	for _, transport := range []string{"streamable", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			opts := gateway.Settings{Options: gateway.Options{Reauthenticate: true, Authenticate: func(r *http.Request) (string, error) {
+				return "alice", nil
+			}}}
+			withView(t, opts, []*server{withTools("read"), withTools("search")}, func(t *testing.T, w *viewWorld) {
+				w.members[0].Allow = func(ctx context.Context) bool {
+					return asker.FromContext(ctx).Credentials() == "Bearer strong"
+				}
+				must(t, w.view.Replace(w.members, compose.Options{Name: "team"}))
+				srv := pipetest.Serve(w.front, nil, nil)
+				defer srv.Stop()
+				at, session := "http://localhost/mcp", ""
+				answered := func(answer string) string { return answer }
+				post := func(token string, body io.Reader) string {
+					r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, body)
+					must(t, err)
+					for name, value := range map[string]string{"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+						"Authorization": "Bearer " + token, "Mcp-Session-Id": session} {
+						r.Header.Set(name, value)
+					}
+					res, err := srv.Client.Do(r)
+					must(t, err)
+					defer res.Body.Close()
+					session = cmp.Or(session, res.Header.Get("Mcp-Session-Id"))
+					answer, err := io.ReadAll(res.Body)
+					must(t, err)
+					return string(answer)
+				}
+				if transport == "sse" {
+					stream := ssetest.Open(t, srv.Client, "http://localhost/sse", http.Header{"Authorization": {"Bearer strong"}})
+					defer stream.Close()
+					at = stream.Post
+					answered = func(string) string {
+						e, err := stream.Until(`"id":2`)
+						must(t, err)
+						return e.Data
+					}
+				}
+				post("strong", strings.NewReader(initialize("0", "2025-11-25", `{}`)))
+				body, slow := io.Pipe()
+				answer := make(chan string)
+				go func() { answer <- post("weak", body) }()
+				_, err := slow.Write([]byte(`{"jsonrpc":"2.0",`))
+				must(t, err)
+				time.Sleep(time.Second)
+				post("strong", strings.NewReader(request("1", "tools/list")))
+				_, err = slow.Write([]byte(strings.TrimPrefix(call("2", "a__read"), `{"jsonrpc":"2.0",`)))
+				must(t, err)
+				must(t, slow.Close())
+				wantText(t, "the call", answered(<-answer), `unknown tool`)
+			})
+		})
+	}
+}
+
 // A view without a name and a logger has those of the gateway in front, so that a mistake in a rule is not silent.
 func TestViewHasNameAndLoggerOfItsGateway(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -52,6 +52,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		}
 		defer left()
 	}
+	c.SetCredentials(m, h.Credentials(r))
 	c.SetParent(m, r.Header)
 	c.Observe(m, r.Header.Get(httpcheck.HeaderVersion))
 	c.Receive(m)

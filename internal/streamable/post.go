@@ -264,6 +264,7 @@ func (h *Handler) receive(s *streamSession, p *post) {
 		if m == nil {
 			continue
 		}
+		s.c.SetCredentials(m, h.Credentials(p.r))
 		s.c.SetParent(m, p.r.Header)
 		s.c.Observe(m, p.version)
 		s.c.Receive(m)
