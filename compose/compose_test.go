@@ -331,6 +331,7 @@ func TestRequestsTellWhereTheyLead(t *testing.T) {
 		list := members("a", a, "b", b)
 		list[0].Rename = map[string]string{"old": "new"}
 		c := open(t, newView(t, list))
+		c.take()
 		type key struct{}
 		before := context.WithValue(t.Context(), key{}, "kept")
 		for name, want := range map[string]string{

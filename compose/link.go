@@ -32,9 +32,10 @@ type link struct {
 	s     *session
 	m     *member
 	state linkState
-	conn  *conn           // nil: there is none
-	asks  bool            // conn has the client's initialize and has not answered it
-	said  json.RawMessage // the result of initialize; nil: none yet
+	dial  context.CancelFunc // ends the Dial that is under way; nil once initialize is sent, or if there is none
+	conn  *conn              // nil: there is none
+	asks  bool               // conn has the client's initialize and has not answered it
+	said  json.RawMessage    // the result of initialize; nil: none yet
 	lists [merge.Kinds]*merge.List
 	reads [merge.Kinds]*listRead // nil: the list is not being read
 	paces [merge.Kinds]pace      // of the reads of lists that change
@@ -97,13 +98,15 @@ func (l *link) event(e linkEvent, kind merge.Kind) {
 	case end:
 		delete(l.s.leaving, l)
 		l.s.view.known.leave(l)
+		l.endDial()
 		if l.conn != nil {
 			l.disconnect("")
 		}
 	}
 }
 
-// begin sends initialize, over a new connection if there is none. A connection that has it already will answer it.
+// begin sends initialize, over a new connection if there is none. A connection that has it already will answer it. The
+// Dial of an upstream that is no gateway may wait: it must hold up nothing but the link.
 func (l *link) begin() {
 	switch {
 	case l.asks:
@@ -112,25 +115,55 @@ func (l *link) begin() {
 		l.initialize()
 		return
 	}
-	s, upstream := l.s, l.m.Upstream
-	s.later(func() {
-		opened, err := upstream.Dial(s.ctx)
-		s.mu.Lock()
-		defer s.unlock()
-		switch {
-		case err == nil && (s.err != nil || l.state != asking):
-			s.later(func() { _ = opened.Close() }) // how it ended does not matter any more
-		case s.err != nil:
-		case err != nil:
-			l.failed(refused, err.Error())
-		default:
-			c := &conn{Conn: opened, link: l, dialed: time.Now(), over: make(chan struct{}), condition: asker.Starting}
-			c.local, _ = opened.(jsonrpc.Local)
-			l.conn = c
-			s.later(c.listen)
-			l.initialize()
-		}
-	})
+	ctx, cancel := context.WithCancel(l.s.ctx)
+	l.dial = cancel
+	upstream := l.m.Upstream
+	go func() { // ends with Dial, whose context ends with the link
+		opened, err := upstream.Dial(ctx)
+		l.dialled(ctx, opened, err)
+		cancel() // the connection goes on
+	}()
+}
+
+// endDial ends the Dial that is under way.
+func (l *link) endDial() {
+	if l.dial != nil {
+		l.dial()
+		l.dial = nil
+	}
+}
+
+// dialled takes what Dial has returned. ctx has ended if the link needs it no more.
+func (l *link) dialled(ctx context.Context, opened jsonrpc.Conn, err error) {
+	s := l.s
+	s.mu.Lock()
+	defer s.unlock()
+	switch {
+	case ctx.Err() != nil && err == nil:
+		s.later(func() { _ = opened.Close() }) // how it ended does not matter any more
+	case ctx.Err() != nil:
+	case err != nil:
+		l.dial = nil
+		l.failed(refused, err.Error())
+	default:
+		c := &conn{Conn: opened, link: l, dialed: time.Now(), over: make(chan struct{}), condition: asker.Starting}
+		c.local, _ = opened.(jsonrpc.Local)
+		l.conn = c
+		s.later(c.listen)
+		l.initialize()
+		s.later(c.sentInitialize)
+	}
+}
+
+// sentInitialize lets the answer of the view go on, if it has waited for the Dial alone.
+func (c *conn) sentInitialize() {
+	s := c.link.s
+	s.mu.Lock()
+	defer s.unlock()
+	if c.link.conn == c {
+		c.link.dial = nil
+		s.settle()
+	}
 }
 
 // listen has the messages of the member arrive at receive.
@@ -401,6 +434,7 @@ func (l *link) lost(c *conn, err error) {
 // can be repeated.
 func (l *link) disconnect(untaken jsonrpc.ID) {
 	s, c := l.s, l.conn
+	l.dial = nil
 	close(c.over)
 	s.later(func() { _ = c.Close() }) // how it ended does not matter any more
 	l.conn, l.used, l.asks, l.old = nil, false, false, true

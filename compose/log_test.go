@@ -73,6 +73,7 @@ func TestToolsLeftOutAreInTheLog(t *testing.T) {
 		for range 2 {
 			open(t, v).request(2, "tools/list", "{}")
 		}
+		synctest.Wait()
 		ssetest.Want(t, "log", out.String(),
 			`level=WARN msg="tools left out" server=team count=2 limit="trae takes 40 tools" tools="b__u, a__t40"`+"\n")
 	})
@@ -93,6 +94,7 @@ func TestTemplatesLeftOutAreInTheLog(t *testing.T) {
 		for range 2 {
 			open(t, v).request(2, "resources/templates/list", "{}")
 		}
+		synctest.Wait()
 		ssetest.WantText(t, "log", out.String(), `level=WARN msg="templates left out" server=team member=a count=3 limit=1000`+"\n")
 		ssetest.Want(t, "lines", strings.Count(out.String(), "templates left out"), 1)
 	})

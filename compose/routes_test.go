@@ -331,12 +331,12 @@ func TestLevel(t *testing.T) {
 func TestRequestWaitsForTheLevel(t *testing.T) {
 	const get, again = `{"id":3,"method":"prompts/get","params":{"name":"p"}}`, `{"id":6,"method":"tools/call","params":{"name":"t"}}`
 	for name, c := range map[string]struct {
-		then func(a *fake) // after half a second
+		then func(a *fakeConn) // after half a second
 		took time.Duration
 	}{
-		"it answers":   {func(a *fake) { a.conn().answerHeld(`{}`) }, 500 * time.Millisecond},
-		"it refuses":   {func(a *fake) { a.conn().refuseHeld(`{"code":-32602,"message":"no"}`) }, 500 * time.Millisecond},
-		"it is silent": {func(*fake) {}, time.Second},
+		"it answers":   {func(a *fakeConn) { a.answerHeld(`{}`) }, 500 * time.Millisecond},
+		"it refuses":   {func(a *fakeConn) { a.refuseHeld(`{"code":-32602,"message":"no"}`) }, 500 * time.Millisecond},
+		"it is silent": {func(*fakeConn) {}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -355,7 +355,7 @@ func TestRequestWaitsForTheLevel(t *testing.T) {
 				a.wantGot(t, "at once")
 				client.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
 				ssetest.WantText(t, "cancelled", strings.Join(client.take(), ""), `{"id":4,"error":`)
-				time.AfterFunc(500*time.Millisecond, func() { c.then(a) })
+				time.AfterFunc(500*time.Millisecond, func() { c.then(a.newest()) })
 				time.Sleep(c.took - time.Nanosecond)
 				synctest.Wait()
 				a.wantGot(t, "before")
@@ -475,6 +475,7 @@ func TestSubscriptionsThatAreNotAccepted(t *testing.T) {
 func TestTooManySubscriptions(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := open(t, newView(t, members("a", full("a"), "b", full("b"))))
+		c.take()
 		for i := range 1024 {
 			c.request(int64(i+2), "resources/subscribe", fmt.Sprintf(`{"uri":"a:%d"}`, i))
 		}

@@ -410,15 +410,17 @@ func FuzzInnerCall(f *testing.F) {
 		if _, err := jsonrpc.Parse(jsonrpc.NewRequest("1", "tools/call", json.RawMessage(params))); err != nil {
 			t.Skip()
 		}
-		tracker, notes := tracker(), notes()
-		c := open(t, searching(t, tracker, notes))
-		c.request(2, "tools/list", "{}")
-		c.take()
-		_, _ = tracker.conn().take(), notes.conn().take()
-		c.request(3, "tools/call", params)
-		if answers, calls := len(c.take()), len(tracker.conn().take())+len(notes.conn().take()); answers+calls != 1 {
-			t.Errorf("%d answers and %d calls", answers, calls)
-		}
+		inBubble(t, func(t *testing.T) {
+			tracker, notes := tracker(), notes()
+			c := open(t, searching(t, tracker, notes))
+			c.request(2, "tools/list", "{}")
+			c.take()
+			_, _ = tracker.conn().take(), notes.conn().take()
+			c.request(3, "tools/call", params)
+			if answers, calls := len(c.take()), len(tracker.conn().take())+len(notes.conn().take()); answers+calls != 1 {
+				t.Errorf("%d answers and %d calls", answers, calls)
+			}
+		})
 	})
 }
 

@@ -145,11 +145,7 @@ func (s *session) initialize(r request) {
 			l.openIfAllowed()
 		}
 	}
-	s.later(func() { // after the dials, which have initialize sent after this
-		s.mu.Lock()
-		defer s.unlock()
-		s.later(func() { s.awaitMemory(r) })
-	})
+	s.later(func() { s.awaitMemory(r) })
 }
 
 // awaitMemory answers initialize, when the members have answered of which something is remembered.
@@ -301,6 +297,7 @@ func (s *session) Close() error {
 	}
 	var conns []*conn
 	for _, l := range slices.AppendSeq(slices.Clone(s.links), maps.Keys(s.leaving)) {
+		l.endDial()
 		if l.conn != nil {
 			conns = append(conns, l.conn)
 			close(l.conn.over)

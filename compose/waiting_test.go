@@ -1,10 +1,12 @@
 package compose_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // Of twenty members one boots for 8 s and one is dead. Each client that is known has its list within its patience, and
@@ -473,5 +476,48 @@ func TestListThatFailsOnce(t *testing.T) {
 		c.want("told", `{"method":"notifications/tools/list_changed"}`)
 		c.request(3, "tools/list", `{}`)
 		c.want("when it is well", tools(3, "a__x", "b__y"))
+	})
+}
+
+// blocking is a member whose Dial waits for the end of its context.
+type blocking struct{ dials, ends atomic.Int64 }
+
+func (b *blocking) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	b.dials.Add(1)
+	<-ctx.Done()
+	b.ends.Add(1)
+	return nil, ctx.Err()
+}
+
+// A member whose Dial blocks costs its own tools alone, as one that is late does. Its Dial ends with the session, and
+// with the access to the member.
+func TestADialThatBlocks(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var stuck blocking
+		f := newFake("t")
+		v := newView(t, members("stuck", &stuck, "f", f))
+		c := open(t, v)
+		time.Sleep(250 * time.Millisecond)
+		ssetest.Want(t, "answers to initialize", len(c.take()), 1)
+		f.conn().take()
+		c.request(2, "tools/list", "{}")
+		c.request(3, "tools/call", `{"name":"f__t"}`)
+		f.wantGot(t, "the call", `{"id":3,"method":"tools/call","params":{"name":"t"}}`)
+		time.Sleep(5 * time.Second)
+		c.want("the list", tools(2, "f__t"))
+		other := open(t, v)
+		time.Sleep(250 * time.Millisecond)
+		other.take()
+		other.request(2, "tools/list", "{}")
+		other.want("the list of another client", tools(2, "f__t"))
+		other.request(3, "tools/call", `{"name":"stuck__t"}`)
+		time.Sleep(5 * time.Second)
+		ssetest.WantText(t, "a call", strings.Join(other.take(), "\n"), `"id":3`, "stuck, a server of this view, has not started yet")
+		ssetest.Must(t, other.conn.Close())
+		synctest.Wait()
+		ssetest.Want(t, "dials that have ended with the session", stuck.ends.Load(), 1)
+		replace(t, v, forbidden(members("stuck", &stuck, "f", f), "stuck"))
+		synctest.Wait()
+		ssetest.Want(t, "dials that have ended", stuck.ends.Load(), stuck.dials.Load())
 	})
 }

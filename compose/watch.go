@@ -82,7 +82,15 @@ func (c *conn) take(now asker.Condition) {
 	l.s.settle()
 }
 
-// answersAtOnce reports whether memory may answer the client's initialize for the member, within milliseconds.
+// answersAtOnce reports whether the member may answer the client's initialize within milliseconds: it is being dialled,
+// or memory may answer for it.
 func (l *link) answersAtOnce() bool {
-	return l.state == asking && l.conn != nil && (l.conn.condition == asker.Asking || l.conn.condition == asker.Known)
+	switch {
+	case l.state != asking:
+		return false
+	case l.dial != nil:
+		return true
+	default:
+		return l.conn != nil && (l.conn.condition == asker.Asking || l.conn.condition == asker.Known)
+	}
 }

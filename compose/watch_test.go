@@ -36,7 +36,7 @@ func TestInitializeWaitsForMemory(t *testing.T) {
 				begin := time.Now()
 				time.AfterFunc(50*time.Millisecond, func() { a.be(c.then) })
 				if c.answers {
-					time.AfterFunc(100*time.Millisecond, func() { a.conn().answerHeld(a.says) })
+					time.AfterFunc(100*time.Millisecond, func() { a.newest().answerHeld(a.says) })
 				}
 				client := open(t, v)
 				var got []string

@@ -92,15 +92,22 @@ func (c conditionalConn) Condition() (asker.Condition, <-chan struct{}) {
 	return c.of.condition, c.of.changed
 }
 
-// conn returns the newest connection.
+// conn returns the newest connection, when all goroutines have come to rest.
 func (f *fake) conn() *fakeConn {
+	synctest.Wait()
+	return f.newest()
+}
+
+// newest is conn for another goroutine than that of the test, which alone may wait for all.
+func (f *fake) newest() *fakeConn {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.conns[len(f.conns)-1]
 }
 
-// nth returns a connection by its number.
+// nth returns a connection by its number, when all goroutines have come to rest.
 func (f *fake) nth(n int) *fakeConn {
+	synctest.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.conns[n]
@@ -114,8 +121,9 @@ func (f *fake) dialled() int {
 	return f.dials
 }
 
-// asked returns how often the view has asked it for a method.
+// asked returns how often the view has asked it for a method, when all goroutines have come to rest.
 func (f *fake) asked(method string) int {
+	synctest.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asks[method]
@@ -361,8 +369,9 @@ func (c *client) send(msg string) {
 	ssetest.Must(c.t, c.conn.Send([]byte(msg)))
 }
 
-// take returns what the client has got since the last call.
+// take returns what the client has got since the last call, when all goroutines have come to rest.
 func (c *client) take() []string {
+	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	got := c.got
