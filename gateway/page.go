@@ -35,13 +35,37 @@ func (s *settings) newPage(isListed func() bool) (*page.Page, error) {
 	return page.New(opts)
 }
 
+// sender is the sender of a request for a list of servers. Each gateway says once who that is: it may ask an issuer.
+type sender struct {
+	r    *http.Request
+	said map[*Gateway]identity
+}
+
+// identity is who the sender of a request is for one gateway.
+type identity struct {
+	principal string
+	err       error // the gateway does not let the sender in
+}
+
+func newSender(r *http.Request) *sender { return &sender{r: r, said: make(map[*Gateway]identity)} }
+
+// at returns the principal that the sender is at a gateway with these options, or why that does not let the sender in.
+func (s *sender) at(g *Gateway, o *settings) (principal string, err error) {
+	who, isKnown := s.said[g]
+	if !isKnown && o.Authenticate != nil {
+		who.principal, who.err = o.Authenticate(s.r)
+		s.said[g] = who
+	}
+	return who.principal, who.err
+}
+
 // shownTo returns the gateways that a list for the sender of a request may name. A gateway that not everybody may use
 // is in the list if it lets the sender in.
-func shownTo(r *http.Request, all []*Gateway) (shown []*Gateway) {
+func shownTo(from *sender, all []*Gateway) (shown []*Gateway) {
 	for _, g := range all {
 		o := &g.now.Load().opts
-		if o.program.Restricted && o.Authenticate != nil {
-			if _, err := o.Authenticate(r); err != nil {
+		if o.program.Restricted {
+			if _, err := from.at(g, o); err != nil {
 				continue
 			}
 		}
@@ -60,10 +84,13 @@ func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway)
 		return false
 	case !n.showsPage(r):
 		return isPage && n.saysWhyNone(w, r)
+	case isState && !n.checks.SiteAllowed(w, r), !isState && !n.checks.PageAllowed(w, r):
+		return true // it is refused before anybody is asked who has sent it
 	}
 	var links []page.Link
 	var linked []*Gateway
-	for _, g := range viewsFirst(shownTo(r, all)) {
+	from := newSender(r)
+	for _, g := range viewsFirst(shownTo(from, all)) {
 		if now := g.now.Load(); now.page != nil && (now.sse != nil || now.mcp != nil) {
 			links = append(links, page.Link{Name: now.opts.known(), Path: g.prefix + Path, Page: now.page})
 			linked = append(linked, g)
@@ -73,10 +100,8 @@ func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway)
 	case len(links) == 0:
 		return false
 	case isState:
-		if n.checks.SiteAllowed(w, r) {
-			serveLanding(w, r, linked)
-		}
-	case n.checks.PageAllowed(w, r):
+		serveLanding(w, from, linked)
+	default:
 		page.ServeList(w, r, links)
 	}
 	return true
@@ -103,27 +128,27 @@ func viewsFirst(all []*Gateway) []*Gateway {
 }
 
 // serveLanding serves how servers are that a visitor may know of: more than the name of those that the visitor may use.
-func serveLanding(w http.ResponseWriter, r *http.Request, all []*Gateway) {
+func serveLanding(w http.ResponseWriter, from *sender, all []*Gateway) {
 	landing := &page.Landing{}
 	for _, g := range all {
-		landing.Servers = append(landing.Servers, g.onLanding(r))
+		landing.Servers = append(landing.Servers, g.onLanding(from))
 	}
-	page.ServeLanding(w, r, landing, neededForAll(landing.Servers))
+	page.ServeLanding(w, from.r, landing, neededForAll(landing.Servers))
 }
 
 // locked is the state of a server of which the visitor may know no more than the name.
 const locked = "locked"
 
 // onLanding returns how the server is, for the list of all.
-func (g *Gateway) onLanding(r *http.Request) (s page.State) {
+func (g *Gateway) onLanding(from *sender) (s page.State) {
 	n := g.now.Load()
-	principal, mayUse := "", n.showsPage(r)
-	if mayUse && n.opts.Authenticate != nil {
-		who, err := n.opts.Authenticate(r)
+	principal, mayUse := "", n.showsPage(from.r)
+	if mayUse {
+		who, err := from.at(g, &n.opts)
 		principal, mayUse = who, err == nil
 	}
 	if mayUse {
-		s = g.state(visitor{r, principal})
+		s = g.state(visitor{from.r, principal})
 	} else {
 		s.Describe(cmp.Or(n.opts.known(), "server"), "", "", "")
 		s.State, s.View = locked, n.view() != nil

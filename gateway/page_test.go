@@ -271,10 +271,12 @@ func TestRootListsTheServers(t *testing.T) {
 }
 
 // Only clients that a restricted server lets in find it in lists: on the page, and in the answer to a path that does not
-// exist.
+// exist. Each server is asked once who has sent a request, and not for a request of another site.
 func TestListsOfRestrictedServers(t *testing.T) {
+	asked := map[string]int{}
 	change := func(name string, o *gateway.Options) {
 		o.Authenticate = func(r *http.Request) (string, error) {
+			asked[name]++
 			if user := r.Header.Get("User"); user == "alice" || name == "a" && user != "" {
 				return user, nil
 			}
@@ -290,6 +292,13 @@ func TestListsOfRestrictedServers(t *testing.T) {
 				equal(t, path+" for "+user, got, want)
 			}
 		}
+		for _, path := range []string{"/", "/?page=state.json", "/elsewhere"} {
+			clear(asked)
+			equal(t, path+" from another site", get(s, path, "Accept", chrome, "User", "alice", "Origin", "https://evil.example").Code, 403)
+			equal(t, path+" from another site: who is asked for the sender", asked, map[string]int{})
+		}
+		equal(t, "the state", get(s, "/?page=state.json", "Accept", "application/json", "User", "alice").Code, 200)
+		equal(t, "how often each is asked for the sender", asked, map[string]int{"a": 1, "b": 1})
 	}, &server{}, &server{})
 }
 

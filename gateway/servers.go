@@ -151,7 +151,7 @@ func (s *Servers) serve(gateways []*Gateway, root *Gateway, shared *budget.Accou
 func (s *Servers) elsewhere(all []*Gateway, root *Gateway) *served {
 	f := all[0].now.Load().checks
 	n := &served{all: all, root: root, checks: f}
-	message := func(r *http.Request) string { return routeList(shownTo(r, n.list())) }
+	message := func(r *http.Request) string { return routeList(shownTo(newSender(r), n.list())) }
 	n.elsewhere = f.Elsewhere(message, all[0].plainLog, s.unserved)
 	return n
 }

@@ -59,15 +59,19 @@ func shortPath(path string) string {
 	return short[:min(128, len(short))]
 }
 
-// Elsewhere returns a handler that answers requests that reach none of several
-// handlers: 404 with what message returns. It checks, logs and counts them as f does with
-// its own, but uses log and count.
+// Elsewhere returns a handler that answers requests that reach none of several handlers: 404 with what message returns,
+// which is called once Host and Origin have been checked, because it may ask an issuer who the sender is. The handler
+// checks, logs and counts as f does with its own requests, but uses log and count.
 func (f *Checker) Elsewhere(message func(*http.Request) string, log *slog.Logger,
 	count *metrics.Metrics) http.Handler {
 	opts := f.opts
 	opts.Logger, opts.Metrics = log, count
 	other := New(opts)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { other.NotFound(w, r, message(r)) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if other.SiteAllowed(w, r) {
+			other.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, message(r))
+		}
+	})
 }
 
 // Open opens and logs a connection, under the id of an earlier one unless id is empty. If
