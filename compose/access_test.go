@@ -240,3 +240,39 @@ func TestRequestsHaveTheMembersOfTheirOwnCredentials(t *testing.T) {
 		a.wantGot(t, "with the newest credentials", `{"id":9,"method":"tools/call","params":{"name":"t"}}`)
 	})
 }
+
+// The pages of a list that a client has begun to read end with what it may have: a cursor of before is unknown once the
+// client may not use a member of the list any more, or rules leave something out. It stays good if only lists change.
+func TestPagesAfterALoss(t *testing.T) {
+	for how, c := range map[string]struct {
+		lose     func(of []compose.Member) []compose.Member
+		survives bool
+	}{
+		"access":     {func(of []compose.Member) []compose.Member { return forbidden(of, "b") }, false},
+		"its rules":  {func(of []compose.Member) []compose.Member { of[1].Exclude = []string{"u"}; return of }, false},
+		"the member": {func(of []compose.Member) []compose.Member { return of[:1] }, false},
+		"nothing":    {nil, true},
+	} {
+		t.Run(how, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a := newFake()
+				a.lists["tools/list"] = `{"tools":[{"name":"t","description":"` + strings.Repeat("x", 1<<20) + `"}]}`
+				b := newFake("u", "v")
+				v := newView(t, members("a", a, "b", b))
+				client := open(t, v)
+				client.take()
+				client.request(2, "tools/list", "{}")
+				_, after, _ := strings.Cut(strings.Join(client.take(), ""), `"nextCursor":`)
+				cursor := strings.TrimSuffix(after, "}}")
+				if c.lose != nil {
+					replace(t, v, c.lose(members("a", a, "b", b)))
+				}
+				client.take()
+				client.request(3, "tools/list", `{"cursor":`+cursor+`}`)
+				got := strings.Join(client.take(), "")
+				ssetest.Want(t, "the second page: "+got[:min(200, len(got))], strings.Contains(got, `"b__u"`), c.survives)
+				ssetest.Want(t, "it is refused", strings.Contains(got, "unknown cursor"), !c.survives)
+			})
+		})
+	}
+}

@@ -93,7 +93,7 @@ func (c *cache) find(in merge.Input, of *setup) (found cached, isNew bool) {
 		c.generation++
 		generation := c.generation
 		found = cached{setup: of, result: sync.OnceValue(func() *result {
-			return newResult(merge.Build(in), generation, of.opts.Search)
+			return newResult(merge.Build(in), of, generation)
 		})}
 		for _, m := range in.Members {
 			found.lists = append(found.lists, m.Lists)

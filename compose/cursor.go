@@ -15,17 +15,18 @@ const maxPage = 1 << 20
 // result is a merge.Result as clients get it. It is immutable; sessions with the same lists share it.
 type result struct {
 	*merge.Result
-	generation int64 // no two results of a view have the same
+	setup      *setup // it is of
+	generation int64  // no two results of a view have the same
 	pages      [merge.Kinds]func() []json.RawMessage
 	search     *searchable // nil: tools are listed
 }
 
-func newResult(merged *merge.Result, generation int64, searches bool) *result {
-	r := &result{Result: merged, generation: generation}
+func newResult(merged *merge.Result, of *setup, generation int64) *result {
+	r := &result{Result: merged, setup: of, generation: generation}
 	for kind := range merge.Kinds {
 		r.pages[kind] = sync.OnceValue(func() []json.RawMessage { return r.split(kind) })
 	}
-	if searches {
+	if of.opts.Search {
 		r.search = newSearchable(r)
 		r.pages[merge.Tools] = sync.OnceValue(func() []json.RawMessage {
 			return []json.RawMessage{listOfSearch(r, nil)}

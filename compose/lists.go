@@ -231,12 +231,13 @@ func (s *session) answerList(r request, kind merge.Kind) {
 	s.answer(r.number, page)
 }
 
-// answerPage answers with a further page of the list that the client reads, or of the newest one.
+// answerPage answers with a further page of the list that the client reads, or of the newest one, if the client may
+// still have all of that list.
 func (s *session) answerPage(r request, kind merge.Kind, at jsonrpc.Place) {
 	text, _ := at.Text()
 	generation, index, ok := parseCursor(text)
 	for _, from := range []*result{s.told[kind], s.newest()} {
-		if !ok || at.Ambiguous || from == nil || from.generation != generation {
+		if !ok || at.Ambiguous || from == nil || from.generation != generation || !s.mayHave(r, from, kind) {
 			continue
 		}
 		if pages := from.pages[kind](); index < len(pages) {
@@ -245,6 +246,25 @@ func (s *session) answerPage(r request, kind merge.Kind, at jsonrpc.Place) {
 		}
 	}
 	s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown cursor: the list has changed, begin again"))
+}
+
+// mayHave reports whether the answer to a request may have all of a list: its rules are those of now, and no member of
+// which it has entries has left or is withheld.
+func (s *session) mayHave(r request, list *result, kind merge.Kind) bool {
+	if list.setup != s.setup {
+		return false
+	}
+	member := ""
+	for _, e := range list.Lists[kind] { // those of a member are next to each other
+		if e.Member == member {
+			continue
+		}
+		member = e.Member
+		if l := s.linkTo(member); l == nil || !l.mayGet(r) {
+			return false
+		}
+	}
+	return true
 }
 
 // changedList is a notification that a list is another one, with the kinds of lists that it is about.
