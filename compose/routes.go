@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/asker"
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
@@ -192,16 +193,18 @@ func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc
 		case 1:
 			return bare[names[0]], nil, false
 		default:
-			return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q: there are %s", word, name,
-				strings.Join(names, ", ")), false
+			fault := unknown(word)(name)
+			fault.Message += ": there are " + strings.Join(names, ", ")
+			return destination{}, fault, false
 		}
 	}
 }
 
-// unknown returns what makes the error of a name that nobody has. word says what is called so.
+// unknown returns what makes the error of a name that nobody has. word says what is called so. A client has written the
+// name: the error has its beginning alone.
 func unknown(word string) func(name string) *jsonrpc.Error {
 	return func(name string) *jsonrpc.Error {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q", word, name)
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q", word, clip.Long(name))
 	}
 }
 
@@ -260,11 +263,11 @@ func (s *session) unknown(kind merge.Kind, word, name string) (destination, *jso
 	if without != nil {
 		return destination{}, without.unavailable(), false
 	}
-	near := ""
+	fault := unknown(word)(name)
 	if kind == merge.Tools && s.setup.opts.Search {
-		near = s.near(name)
+		fault.Message += s.near(name)
 	}
-	return destination{}, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown %s %q%s", word, name, near), false
+	return destination{}, fault, false
 }
 
 // couldOwn reports whether a final name could be that of a tool or prompt of a member.

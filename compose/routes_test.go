@@ -618,3 +618,30 @@ func TestRootsThatChange(t *testing.T) {
 		wantTold("after a call over it", "a", "b")
 	})
 }
+
+// Errors have the beginning alone of what a client calls a tool, a prompt, a resource, a template or a task.
+func TestErrorsClipNames(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for _, searches := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			v, err := compose.New(members("a", full("a"), "b", full("b")), compose.Options{Name: "team", Search: searches})
+			ssetest.Must(t, err)
+			c := open(t, v)
+			c.take()
+			for _, request := range []string{
+				`tools/call {"name":"LONG"}`, `prompts/get {"name":"LONG"}`, `resources/read {"uri":"LONG"}`,
+				`resources/subscribe {"uri":"LONG"}`, `completion/complete {"ref":{"type":"ref/prompt","name":"LONG"}}`,
+				`completion/complete {"ref":{"type":"ref/resource","uri":"LONG"}}`, `tasks/get {"taskId":"LONG"}`,
+				`tools/call {"name":"call_tool","arguments":{"name":"LONG"}}`,
+				`tools/call {"name":"find_tools","arguments":{"names":["LONG"]}}`,
+			} {
+				method, params, _ := strings.Cut(request, " ")
+				c.request(9, method, strings.ReplaceAll(params, "LONG", long))
+				got := strings.Join(c.take(), "")
+				if !strings.Contains(got, `"id":9,`) || len(got) > 1<<10 {
+					t.Errorf("%s: got %d bytes: %s", request, len(got), got[:min(len(got), 1<<10)])
+				}
+			}
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
@@ -158,7 +159,7 @@ func (s *session) near(name string) string {
 		return ok && s.isListed(merge.Entry{Name: final, Origin: origin})
 	}
 	var names []string
-	for _, tool := range now.search.index().Find(name, maxNear, isListed) {
+	for _, tool := range now.search.index().Find(clip.Long(name), maxNear, isListed) {
 		names = append(names, tool.Name)
 	}
 	if len(names) == 0 {
@@ -216,7 +217,7 @@ func (s *session) answerFind(r request) {
 	}
 	now := s.newestFor(r)
 	if now.search == nil { // the view has listed its tools again meanwhile
-		s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown tool %q", findTools))
+		s.refuse(r.number, unknown("tool")(findTools))
 		return
 	}
 	if now == s.newest() {
@@ -227,7 +228,7 @@ func (s *session) answerFind(r request) {
 		if at := s.entryOf(now, name); at >= 0 {
 			f.Schemas = append(f.Schemas, schemaOf(now.Lists[merge.Tools][at].Raw))
 		} else {
-			f.Unknown = append(f.Unknown, name)
+			f.Unknown = append(f.Unknown, clip.Long(name))
 		}
 	}
 	for _, l := range s.links {

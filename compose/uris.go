@@ -92,10 +92,13 @@ func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
 	return destination{}, unknownResource(uri), wait
 }
 
-// unknownResource returns the error of a URI that nobody has.
+// unknownResource returns the error of a URI that nobody has. A client has written the URI: one that is too long is
+// not in the error.
 func unknownResource(uri string) *jsonrpc.Error {
 	fault := jsonrpc.Errorf(mcp.CodeResourceNotFound, "resource not found")
-	fault.Data = map[string]string{"uri": uri}
+	if len(uri) <= maxNamedURI {
+		fault.Data = map[string]string{"uri": uri}
+	}
 	return fault
 }
 
