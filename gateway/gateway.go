@@ -228,7 +228,12 @@ func (g *Gateway) mount(n *serving) (err error) {
 
 func (g *Gateway) streamable(n *serving) streamable.Options {
 	opts := n.opts.streamable(g.metrics)
-	opts.Repeatable = func(m *jsonrpc.Message) bool { return g.now.Load().supplier.Repeatable(m) }
+	opts.Repeatable = func(m *jsonrpc.Message) bool {
+		if g.isView() { // what a name leads to depends on the client
+			return multiplex.ReadOnly(m.Method)
+		}
+		return g.now.Load().supplier.Repeatable(m)
+	}
 	opts.LeaseStream = g.leaseStream
 	_, opts.SamePeer = n.up.(process.Command) // a process sees the principal at most
 	return opts

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -152,5 +154,50 @@ func TestKnownToolsAreBounded(t *testing.T) {
 	runScenarios(t, []scenario{{name: "by bytes", opts: multiplex.Options{Tools: known}, steps: []step{list(6, long)}}})
 	if !safe(long+"-2") || safe(long+"-5") || safe("n-1") {
 		t.Error("the names are not bounded at 256 KiB, or the old ones count still")
+	}
+}
+
+// relayConn is a fakeConn in front of sessions with other servers.
+type relayConn struct{ *fakeConn }
+
+func (c relayConn) Push(func(msg []byte, err error)) { panic("PushFor is there") }
+
+func (c relayConn) PushFor(receive func(msg []byte, request jsonrpc.ID, err error)) {
+	go func() { // ends with the Conn
+		for {
+			msg, err := c.Recv()
+			receive(msg, "", err)
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+func (c relayConn) SendRequest(m *jsonrpc.Message, number int64) error {
+	return c.Send(m.Renumbered(jsonrpc.NumberID(number)))
+}
+
+// Over a Relay a name may lead two clients to two servers: what one has listed does not let a call of the other be
+// repeated. The size of the list is known all the same.
+func TestSessionsOverARelayLearnByThemselves(t *testing.T) {
+	known := &multiplex.Tools{}
+	for _, c := range []struct {
+		learns step
+		want   string
+	}{
+		{listed(tools, "1", `"readOnlyHint":true`), "lost " + callA},
+		{func(*world) {}, `fail "a": session_lost, final (session_lost)`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{TB: t, conn: newFakeConn(), metrics: prometheus.NewRegistry()}
+			w.open(relayConn{w.conn}, multiplex.Options{Tools: known})
+			w.attach("user")
+			play(w, []step{c.learns, forward(callA), func(w *world) { w.conn.take() }, fault(io.EOF), got(c.want)})
+			w.finish()
+		})
+	}
+	if known.Safe(parse(t, callA)) || known.List() == nil {
+		t.Errorf("got safe %t, list %v", known.Safe(parse(t, callA)), known.List())
 	}
 }

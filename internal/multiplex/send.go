@@ -188,7 +188,7 @@ func (s *Session) inspect(e *entry, m *jsonrpc.Message) *jsonrpc.Error {
 			jsonrpc.MaxIDBytes)
 	}
 	e.token = bytes.Clone(m.Token.Value) // so as not to keep the whole message
-	e.safe = s.opts.Tools.Safe(m)
+	e.safe = s.tools.Safe(m)
 	switch m.Method {
 	case mcp.MethodListTools:
 		cursor := m.Param("cursor").Value

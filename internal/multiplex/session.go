@@ -38,7 +38,8 @@ type Options struct {
 	// Shared says that the session has several clients. A message that cannot be
 	// attributed to one of them reaches none.
 	Shared bool
-	// Tools is what is known of the server's tools. Sessions with the same server share it.
+	// Tools is what is known of the server's tools. Sessions with the same server share it; over a jsonrpc.Relay they
+	// share the lists in it, and each learns by itself which tools are safe.
 	// nil: the session has its own.
 	Tools *Tools
 	// OnTools is called when a client has read the server's list of tools to its end.
@@ -67,6 +68,9 @@ type Session struct {
 	conn   jsonrpc.Conn
 	local  jsonrpc.Local // conn, if it is one; else nil
 	relays bool          // conn is a jsonrpc.Relay
+	// tools says which requests may be repeated. Over a Relay the session has its own: a name may lead the clients of
+	// two sessions to two servers.
+	tools  *Tools
 	opts   Options
 	done   chan struct{} // closed when the session has ended
 	served atomic.Bool   // the server has answered a client
@@ -99,7 +103,9 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
 	s.calls.limit, s.calls.longLimit = s.opts.RequestTimeout, s.opts.MaxRequestTimeout
 	_, s.relays = conn.(jsonrpc.Relay)
+	s.tools = s.opts.Tools
 	if s.relays {
+		s.tools = &Tools{}
 		s.opts.RequestTimeout *= relayFactor
 		s.opts.MaxRequestTimeout = max(s.opts.MaxRequestTimeout, s.opts.RequestTimeout)
 	}

@@ -123,7 +123,11 @@ func (s *Session) noteResponse(e *entry, m *jsonrpc.Message) {
 	switch {
 	case e.caller == nil || result == nil || s.listsTasks(e):
 	case e.method == mcp.MethodListTools:
-		if list := s.opts.Tools.notePage(!e.more, result); list != nil && s.opts.OnTools != nil {
+		list := s.tools.notePage(!e.more, result)
+		if list != nil && s.tools != s.opts.Tools {
+			s.opts.Tools.takeList(s.tools)
+		}
+		if list != nil && s.opts.OnTools != nil {
 			s.opts.OnTools(list)
 		}
 	case e.task != "":

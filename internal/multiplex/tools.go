@@ -124,6 +124,16 @@ func (t *Tools) notePage(first bool, result json.RawMessage) *ToolList {
 	return &size
 }
 
+// takeList takes the last complete list of another session, and learns nothing of what is safe.
+func (t *Tools) takeList(other *Tools) {
+	other.mu.Lock()
+	list, listed := other.list, other.listed
+	other.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.list, t.listed = list, listed
+}
+
 // keep keeps a tool of a list that is coming.
 func (t *Tools) keep(tool json.RawMessage) {
 	if t.comingBytes += len(tool); t.comingBytes > maxListedBytes {
