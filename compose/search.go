@@ -131,19 +131,13 @@ func (s *session) mayRead(to destination) *jsonrpc.Error {
 		if at < 0 {
 			continue
 		}
-		if isReadOnly(r.Lists[merge.Tools][at].Raw) {
+		if mcp.HintsOf(r.Lists[merge.Tools][at].Raw).ReadOnly {
 			return nil
 		}
 		break
 	}
 	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%s takes tools alone that say that they only read: "+
 		"call this one with %s", readTool, callTool)
-}
-
-// isReadOnly reports whether a tool says that it changes nothing.
-func isReadOnly(tool json.RawMessage) bool {
-	hint, _ := rawjson.Member(tool, "annotations", "readOnlyHint")
-	return string(hint) == "true"
 }
 
 // isListed reports whether the client may have a tool of the newest list.
@@ -286,7 +280,7 @@ func (f *findings) find(r *result, question string, isListed func(name string) b
 	f.Tools = []found{}
 	for _, tool := range r.search.index().Find(question, maxFound, isListed) {
 		text, _ := rawjson.MemberText(tool.Raw, "description")
-		f.Tools = append(f.Tools, found{tool.Name, firstSentence(text), isReadOnly(tool.Raw)})
+		f.Tools = append(f.Tools, found{tool.Name, firstSentence(text), mcp.HintsOf(tool.Raw).ReadOnly})
 	}
 }
 

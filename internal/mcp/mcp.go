@@ -1,5 +1,5 @@
 // Package mcp holds the vocabulary of the Model Context Protocol that more than
-// one package needs: method names, protocol versions, error codes, and the rule
+// one package needs: method names, protocol versions, error codes, the hints of tools, and the rule
 // that says when a capability is declared.
 package mcp
 
@@ -177,4 +177,25 @@ func Answers(capabilities json.RawMessage, method string, params json.RawMessage
 		names = []string{"elicitation", "form"} // {} means forms, as in versions without modes
 	}
 	return names != nil && Declares(capabilities, names...)
+}
+
+// Hints are what a tool says of itself (MCP 2025-11-25, schema, ToolAnnotations). A hint that a tool leaves out, or
+// that is no truth value, is not given.
+type Hints struct {
+	ReadOnly       bool // readOnlyHint is true
+	Idempotent     bool // idempotentHint is true
+	NonDestructive bool // destructiveHint is false
+}
+
+// HintsOf returns the hints of a tool of a list.
+func HintsOf(tool json.RawMessage) Hints {
+	annotations, _ := rawjson.Member(tool, "annotations")
+	says := func(hint, value string) bool {
+		given, _ := rawjson.Member(annotations, hint)
+		return string(given) == value
+	}
+	return Hints{
+		ReadOnly: says("readOnlyHint", "true"), Idempotent: says("idempotentHint", "true"),
+		NonDestructive: says("destructiveHint", "false"),
+	}
 }

@@ -76,3 +76,18 @@ func TestAnswers(t *testing.T) {
 		ssetest.Want(t, fmt.Sprintf("%+v", tc), mcp.Answers(json.RawMessage(tc.capabilities), tc.method, json.RawMessage(tc.params)), tc.want)
 	}
 }
+
+func TestHintsOf(t *testing.T) {
+	for tool, want := range map[string]mcp.Hints{
+		`{}`:                                    {},
+		`{"annotations":null}`:                  {},
+		`{"annotations":{"readOnlyHint":true}}`: {ReadOnly: true},
+		`{"annotations":{"readOnlyHint":"true","idempotentHint":1,"destructiveHint":null}}`:         {},
+		`{"annotations":{"readOnlyHint":false,"idempotentHint":true,"destructiveHint":false}}`:      {Idempotent: true, NonDestructive: true},
+		`{"readOnlyHint":true,"annotations":{"destructiveHint":true},"idempotentHint":true,"x":{}}`: {},
+	} {
+		if got := mcp.HintsOf(json.RawMessage(tool)); got != want {
+			t.Errorf("%s: got %+v, want %+v", tool, got, want)
+		}
+	}
+}

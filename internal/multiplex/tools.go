@@ -106,7 +106,8 @@ func (t *Tools) notePage(first bool, result json.RawMessage) *ToolList {
 		}
 		t.keep(tool)
 		name, ok := rawjson.MemberText(tool, "name")
-		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
+		hints := mcp.HintsOf(tool)
+		switch safe := hints.ReadOnly || hints.Idempotent; {
 		case !ok:
 		case t.safe[name] && !safe:
 			delete(t.safe, name)
@@ -150,11 +151,6 @@ func (t *Tools) Listed() (tools []json.RawMessage, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.listed, t.listed != nil
-}
-
-func annotated(tool json.RawMessage, hint string) bool {
-	v, _ := rawjson.Member(tool, "annotations", hint)
-	return string(v) == "true"
 }
 
 // ReadOnly reports whether a request of a method changes nothing at the server.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
@@ -15,29 +16,16 @@ const maxHints = 10_000
 // [Only] need more. The zero Hints knows none. It is safe for concurrent use.
 type Hints struct {
 	mu sync.Mutex // guards of
-	of map[string]hint
-}
-
-// hint is what a tool says of itself, as far as a rule asks for it.
-type hint struct{ readOnly, nonDestructive bool }
-
-// hintOf returns the hints of a tool. One that is left out is not given.
-func hintOf(tool json.RawMessage) hint {
-	has := func(name, value string) bool {
-		got, _ := rawjson.Member(tool, "annotations", name)
-		return string(got) == value
-	}
-	readOnly := has("readOnlyHint", "true")
-	return hint{readOnly, readOnly || has("destructiveHint", "false")}
+	of map[string]mcp.Hints
 }
 
 // allows reports whether the hints of a tool are those that are asked for.
-func (o Only) allows(h hint) bool {
+func (o Only) allows(h mcp.Hints) bool {
 	switch o {
 	case ReadOnly:
-		return h.readOnly
+		return h.ReadOnly
 	case NonDestructive:
-		return h.nonDestructive
+		return h.ReadOnly || h.NonDestructive
 	default:
 		return true
 	}
@@ -56,14 +44,14 @@ func (h *Hints) keep(tool json.RawMessage, isOld bool) {
 	if !ok {
 		return
 	}
-	hints := hintOf(tool)
+	hints := mcp.HintsOf(tool)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, isKnown := h.of[name]; isOld && (isKnown || len(h.of) >= maxHints) {
 		return
 	}
 	if h.of == nil || len(h.of) >= maxHints {
-		h.of = make(map[string]hint)
+		h.of = make(map[string]mcp.Hints)
 	}
 	h.of[name] = hints
 }

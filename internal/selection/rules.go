@@ -150,7 +150,7 @@ func (r *Rules) Entry(kind Kind, entry json.RawMessage) Verdict {
 		return Verdict{}
 	}
 	v := r.Name(kind, NameOf(kind, entry))
-	if v.Allowed() && kind == Tools && r.NeedsHints() && !r.only.allows(hintOf(entry)) {
+	if v.Allowed() && kind == Tools && r.NeedsHints() && !r.only.allows(mcp.HintsOf(entry)) {
 		return r.noHint()
 	}
 	return v
@@ -250,7 +250,7 @@ func (r *Rules) Unmet(kind Kind, entries []json.RawMessage) (rules []string) {
 	if r.only != All && len(entries) > 0 {
 		met := false
 		for _, entry := range entries {
-			met = met || r.only.allows(hintOf(entry))
+			met = met || r.only.allows(mcp.HintsOf(entry))
 		}
 		if !met {
 			rules = append(rules, "only "+string(r.only))
