@@ -13,6 +13,9 @@ import (
 // fails with jsonrpc.ErrBusy if the member takes no more, and if the session is over.
 func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 	r := newRequest(m, number)
+	if routes[m.Method].by != nil {
+		r.judged = judge(m, s.warm())
+	}
 	s.mu.Lock()
 	if s.err != nil {
 		defer s.mu.Unlock()
@@ -31,9 +34,9 @@ func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 	to, fault, wait := s.route(r)
 	switch {
 	case wait:
-		s.wait(&waiter{request: r, call: true})
+		s.wait(&waiter{request: r, purpose: toRoute})
 	case fault != nil:
-		s.refuse(number, fault)
+		s.refuseRoute(number, to, fault)
 	case to.link.conn == nil:
 		s.refuse(number, to.link.unavailable())
 	default:
@@ -59,7 +62,7 @@ func (s *session) send(r request, to destination) error {
 	}
 	to.link.use()
 	if to.link.awaitsLevel(r) {
-		s.wait(&waiter{request: r, call: true})
+		s.wait(&waiter{request: r, purpose: toRoute})
 		s.unlock()
 		return nil
 	}
@@ -105,12 +108,27 @@ func (s *session) forward(r request) {
 	to, fault, _ := s.route(r)
 	switch {
 	case fault != nil:
-		s.refuse(r.number, fault)
+		s.refuseRoute(r.number, to, fault)
 	case to.link.conn == nil:
 		s.refuse(r.number, to.link.unavailable())
 	default:
 		s.forwardTo(r, to)
 	}
+}
+
+// refuseRoute answers a request that leads nowhere. What the error adds about similar tools is found after mu is given
+// up: an index may have thousands of tools to read.
+func (s *session) refuseRoute(number int64, to destination, fault *jsonrpc.Error) {
+	if to.similar == nil {
+		s.refuse(number, fault)
+		return
+	}
+	receive := s.receive
+	s.later(func() {
+		fault.Message += to.similar()
+		id := jsonrpc.NumberID(number)
+		receive(jsonrpc.NewError(id, fault), id, nil)
+	})
 }
 
 // forwardTo sends a request later, and answers it if that fails.

@@ -26,16 +26,24 @@ const (
 // waiter is a request that waits for lists of members, or for the answer of its member to the level of log messages.
 type waiter struct {
 	request
-	kind  merge.Kind // of a request for a list
-	call  bool       // it is no such request: it waits for its route
-	finds bool       // it calls find_tools
-	timer *time.Timer
+	purpose purpose
+	kind    merge.Kind // of the list, unless it waits for its route
+	timer   *time.Timer
 }
+
+// purpose is what a waiter waits for.
+type purpose uint8
+
+const (
+	toRoute  purpose = iota // its route, or the answer to the level
+	toList                  // a list, to answer with that
+	toFind                  // the tools, to find some
+)
 
 // newest returns the result of all lists that are known now.
 func (s *session) newest() *result {
 	if s.current == nil {
-		s.current = s.build(func(*link) bool { return true })
+		s.current = s.build(s.input(func(*link) bool { return true }))
 	}
 	return s.current
 }
@@ -45,17 +53,22 @@ func (s *session) newestFor(r request) *result {
 	if !s.withholds(r) {
 		return s.newest()
 	}
-	return s.build(func(l *link) bool { return l.mayGet(r) })
+	return s.build(s.input(func(l *link) bool { return l.mayGet(r) }))
 }
 
-// build returns the result of the lists of those links that has reports.
-func (s *session) build(has func(l *link) bool) *result {
+// input returns what a result depends on: the rules, and the lists of those links that has reports.
+func (s *session) input(has func(l *link) bool) merge.Input {
 	in := s.setup.input()
 	for i, l := range s.links {
 		if has(l) {
 			in.Members[i].Lists = l.lists
 		}
 	}
+	return in
+}
+
+// build returns the result of lists. Those of warm are made already.
+func (s *session) build(in merge.Input) *result {
 	r, isNew := s.view.build(in, s.setup)
 	if isNew {
 		log := s.log()
@@ -64,11 +77,63 @@ func (s *session) build(has func(l *link) bool) *result {
 	return r
 }
 
-// changed is called when a list of a member is another one.
+// warm makes the newest result while mu is not held, if it is not known, so that newest finds it: the globs of rules
+// are compared with up to 10,000 names of each member. It returns the setup.
+func (s *session) warm() *setup {
+	s.mu.Lock()
+	setup := s.setup
+	if s.current != nil || s.err != nil {
+		s.mu.Unlock()
+		return setup
+	}
+	in, log := s.input(func(*link) bool { return true }), s.log()
+	s.mu.Unlock()
+	if r, isNew := s.view.build(in, setup); isNew {
+		s.view.logResult(log, r.Result)
+	}
+	return setup
+}
+
+// whenWarm has f called, with mu held, when the newest result is made.
+func (s *session) whenWarm(f func()) {
+	s.later(func() {
+		s.warm()
+		s.mu.Lock()
+		defer s.unlock()
+		if s.err == nil {
+			f()
+		}
+	})
+}
+
+// changed is called when a list of a member is another one. The result of all lists is made if something needs it.
 func (s *session) changed() {
 	s.current = nil
-	s.settle()
-	s.noticeChanges()
+	follows := func() {
+		s.settle()
+		s.noticeChanges()
+	}
+	if s.needsNewest() {
+		s.whenWarm(follows)
+	} else {
+		follows()
+	}
+}
+
+// needsNewest reports whether a change of a list needs the newest result at once: to tell what differs, or for a
+// request that waits for its route. A list that waits needs it when it need not wait any more.
+func (s *session) needsNewest() bool {
+	for kind := range merge.Kinds {
+		if s.noticed[kind] != nil {
+			return true
+		}
+	}
+	for _, w := range s.waiting {
+		if w.purpose == toRoute {
+			return true
+		}
+	}
+	return false
 }
 
 // want has the members read a list that nobody has wanted so far.
@@ -88,9 +153,9 @@ func (s *session) listing(r request, kind merge.Kind) {
 		s.answerPage(r, kind, at)
 		return
 	}
-	w := &waiter{request: r, kind: kind}
+	w := &waiter{request: r, purpose: toList, kind: kind}
 	if !s.mustWait(w) {
-		s.answerList(r, kind)
+		s.whenWarm(func() { s.answerList(r, kind) })
 		return
 	}
 	s.wait(w)
@@ -99,7 +164,7 @@ func (s *session) listing(r request, kind merge.Kind) {
 // mustWait reports whether a request has to wait for a member. A member that has been waited for in vain costs no
 // other client anything: see View.noteLate.
 func (s *session) mustWait(w *waiter) bool {
-	if w.call {
+	if w.purpose == toRoute {
 		to, fault, wait := s.route(w.request)
 		return wait || fault == nil && to.link.awaitsLevel(w.request)
 	}
@@ -120,7 +185,7 @@ func (s *session) wait(w *waiter) {
 	}
 	s.waiting[w.number] = w
 	patience := maxWait
-	if !w.call && !w.finds {
+	if w.purpose == toList {
 		patience = s.patience()
 	}
 	w.timer = time.AfterFunc(patience, func() {
@@ -145,7 +210,7 @@ func (s *session) patience() time.Duration {
 // giveUp ends the wait of a request whose time is up, and notes the members for whose lists it has waited.
 func (s *session) giveUp(w *waiter, waited time.Duration) {
 	kinds := []merge.Kind{w.kind}
-	if w.call {
+	if w.purpose == toRoute {
 		kinds = s.kindsFor(w.request)
 	}
 	for _, l := range s.links {
@@ -192,13 +257,13 @@ func (s *session) kindsFor(r request) []merge.Kind {
 func (s *session) goOn(w *waiter) {
 	delete(s.waiting, w.number)
 	w.timer.Stop()
-	switch {
-	case w.call:
+	switch w.purpose {
+	case toRoute:
 		s.forward(w.request)
-	case w.finds:
-		s.answerFind(w.request)
-	default:
-		s.answerList(w.request, w.kind)
+	case toList:
+		s.whenWarm(func() { s.answerList(w.request, w.kind) })
+	case toFind:
+		s.whenWarm(func() { s.answerFind(w.request) })
 	}
 }
 
@@ -224,11 +289,15 @@ func (s *session) answerList(r request, kind merge.Kind) {
 	if now == s.newest() {
 		s.told[kind], s.noticed[kind] = now, now
 	}
-	page := now.pages[kind]()[0]
-	if a := asker.FromContext(s.ctx); kind == merge.Tools && now.search != nil && a != nil && a.Allows != nil {
-		page = listOfSearch(now, a.Allows)
-	}
-	s.answer(r.number, page)
+	receive := s.receive
+	s.later(func() { // a page may have a MiB, or be about thousands of tools
+		page := now.pages[kind]()[0]
+		if a := asker.FromContext(s.ctx); kind == merge.Tools && now.search != nil && a != nil && a.Allows != nil {
+			page = listOfSearch(now, a.Allows)
+		}
+		id := jsonrpc.NumberID(r.number)
+		receive(jsonrpc.NewResult(id, page), id, nil)
+	})
 }
 
 // answerPage answers with a further page of the list that the client reads, or of the newest one, if the client may

@@ -23,6 +23,7 @@ type request struct {
 
 	beside   *asker.Request // what came beside its message; nil: nothing
 	readOnly bool           // it came by read_tool, and may call what only reads
+	judged   *judged        // its URI, if it has one that rules may leave out; nil: it has not
 }
 
 // newRequest returns a request of the client.
@@ -35,6 +36,8 @@ type destination struct {
 	link *link
 	own  string        // takes the place of the name in the request
 	at   jsonrpc.Place // where that name stands; zero: the request goes as it is
+
+	similar func() string // what the error of a request that leads nowhere adds; nil: nothing
 }
 
 // row is how a method is routed. Either the view answers, or the request goes to the member that a name leads to.
@@ -52,7 +55,7 @@ func (r row) isKnown() bool { return r.answer != nil || r.by != nil }
 // place is where a name stands in params, how it is found, and the error of one that is not there.
 type place struct {
 	at      []string
-	find    func(s *session, name string) (to destination, fault *jsonrpc.Error, wait bool)
+	find    func(s *session, r request, name string) (to destination, fault *jsonrpc.Error, wait bool)
 	unknown func(name string) *jsonrpc.Error
 }
 
@@ -125,7 +128,7 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 	case !ok:
 		fault = jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.%s must be a string", strings.Join(p.at, "."))
 	default:
-		to, fault, wait = p.find(s, name)
+		to, fault, wait = p.find(s, r, name)
 		to.at = at
 		switch {
 		case fault == nil && !to.link.mayGet(r), fault != nil && s.withholds(r):
@@ -158,9 +161,9 @@ func (s *session) atStart(to destination, fault *jsonrpc.Error, wait bool) (dest
 // named returns the function that finds the member of a tool or prompt: by the list that the client was shown, by the
 // newest one, and by a server's own name if only one has it. A name that the client was shown leads to no other member,
 // also if its own has left or does not have it any more: the call, with its arguments, is not meant for that one.
-func named(kind merge.Kind) func(s *session, name string) (destination, *jsonrpc.Error, bool) {
+func named(kind merge.Kind) func(s *session, _ request, name string) (destination, *jsonrpc.Error, bool) {
 	word := strings.TrimSuffix(kind.Member(), "s")
-	return func(s *session, name string) (destination, *jsonrpc.Error, bool) {
+	return func(s *session, _ request, name string) (destination, *jsonrpc.Error, bool) {
 		s.want(kind)
 		seen := s.seen(kind)
 		for _, r := range seen {
@@ -224,13 +227,13 @@ func (s *session) isOffered(kind merge.Kind, final string) bool {
 }
 
 // linkOf returns the link to which the origin of a tool or prompt leads; nil if its member has left, or its rules leave
-// the name out now. The hints of a tool, which rules may need, are in the newest list.
+// the name out now. What the newest list has, the rules have judged; without that list the hints are not known.
 func (s *session) linkOf(kind merge.Kind, o merge.Origin) *link {
 	l := s.linkTo(o.Member)
-	if l == nil || !l.m.rules.Name(kind.Rules(), o.Own).Allowed() {
-		return nil
+	if l == nil || s.newest().Has(kind, o) {
+		return l
 	}
-	if kind == merge.Tools && l.m.rules.NeedsHints() && !s.newest().Has(kind, o) {
+	if kind == merge.Tools && l.m.rules.NeedsHints() || !l.m.rules.Name(kind.Rules(), o.Own).Allowed() {
 		return nil
 	}
 	return l
@@ -263,11 +266,12 @@ func (s *session) unknown(kind merge.Kind, word, name string) (destination, *jso
 	if without != nil {
 		return destination{}, without.unavailable(), false
 	}
-	fault := unknown(word)(name)
+	to := destination{}
 	if kind == merge.Tools && s.setup.opts.Search {
-		fault.Message += s.near(name)
+		now, offers := s.newest(), s.offering()
+		to.similar = func() string { return now.near(name, offers) }
 	}
-	return destination{}, fault, false
+	return to, unknown(word)(name), false
 }
 
 // couldOwn reports whether a final name could be that of a tool or prompt of a member.

@@ -140,20 +140,24 @@ func (s *session) mayRead(to destination) *jsonrpc.Error {
 		"call this one with %s", readTool, callTool)
 }
 
-// isListed reports whether the client may have a tool of the newest list.
-func (s *session) isListed(e merge.Entry) bool {
-	return s.isOffered(merge.Tools, e.Name) && s.linkOf(merge.Tools, e.Origin) != nil
+// offering returns a function that reports whether the client may have a tool of the newest list. It needs no lock: the
+// globs of a client are compared with thousands of names.
+func (s *session) offering() func(r *result, final string) bool {
+	isThere := make(map[string]bool) // the members of the session
+	for _, l := range s.links {
+		isThere[l.m.Name] = l.state != leaving && l.state != gone
+	}
+	return func(r *result, final string) bool {
+		origin, ok := r.Named(merge.Tools, final)
+		return ok && isThere[origin.Member] && s.isOffered(merge.Tools, final)
+	}
 }
 
 // near is the part of an error about an unknown tool that names others; empty if there are none.
-func (s *session) near(name string) string {
-	now := s.newest()
-	isListed := func(final string) bool {
-		origin, ok := now.Named(merge.Tools, final)
-		return ok && s.isListed(merge.Entry{Name: final, Origin: origin})
-	}
+func (r *result) near(name string, offers func(r *result, final string) bool) string {
+	isListed := func(final string) bool { return offers(r, final) }
 	var names []string
-	for _, tool := range now.search.index().Find(clip.Long(name), maxNear, isListed) {
+	for _, tool := range r.search.index().Find(clip.Long(name), maxNear, isListed) {
 		names = append(names, tool.Name)
 	}
 	if len(names) == 0 {
@@ -181,12 +185,12 @@ type findings struct {
 // find answers a call of find_tools, or has it wait as a list does.
 func (s *session) find(r request) {
 	s.want(merge.Tools)
-	w := &waiter{request: r, kind: merge.Tools, finds: true}
+	w := &waiter{request: r, purpose: toFind, kind: merge.Tools}
 	if s.mustWait(w) {
 		s.wait(w)
 		return
 	}
-	s.answerFind(r)
+	s.whenWarm(func() { s.answerFind(r) })
 }
 
 // answerFind answers a call of find_tools. If no member is withheld from the call, the client then has been told the
@@ -218,26 +222,17 @@ func (s *session) answerFind(r request) {
 		s.told[merge.Tools] = now
 	}
 	var f findings
-	for _, name := range asks.Names {
-		if at := s.entryOf(now, name); at >= 0 {
-			f.Schemas = append(f.Schemas, schemaOf(now.Lists[merge.Tools][at].Raw))
-		} else {
-			f.Unknown = append(f.Unknown, clip.Long(name))
-		}
-	}
 	for _, l := range s.links {
 		if l.lists[merge.Tools] == nil && l.state != leaving && l.state != gone && l.mayGet(r) {
 			f.NotListed = append(f.NotListed, l.m.Name)
 		}
 	}
-	isListed := make(map[string]bool) // what follows has no lock
-	for _, e := range now.Lists[merge.Tools] {
-		isListed[e.Name] = s.isListed(e)
-	}
-	receive := s.receive
+	receive, offers := s.receive, s.offering()
 	s.later(func() { // an index may have thousands of tools to read
+		isListed := func(final string) bool { return offers(now, final) }
+		f.describe(now, asks.Names, isListed)
 		if strings.TrimSpace(asks.Query) != "" {
-			f.find(now, asks.Query, func(name string) bool { return isListed[name] })
+			f.find(now, asks.Query, isListed)
 		}
 		id := jsonrpc.NumberID(r.number)
 		receive(jsonrpc.NewResult(id, textResult(f.text(), false)), id, nil)
@@ -256,12 +251,23 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(t))
 }
 
+// describe adds the schemas of the tools with these names.
+func (f *findings) describe(r *result, names []string, isListed func(final string) bool) {
+	for _, name := range names {
+		if at := r.entryOf(name, isListed); at >= 0 {
+			f.Schemas = append(f.Schemas, schemaOf(r.Lists[merge.Tools][at].Raw))
+		} else {
+			f.Unknown = append(f.Unknown, clip.Long(name))
+		}
+	}
+}
+
 // entryOf returns the place of a tool in the list, by its final name, or by that of its server if only one has it. It
 // returns -1 for a tool that the client may not have.
-func (s *session) entryOf(r *result, name string) int {
+func (r *result) entryOf(name string, isListed func(final string) bool) int {
 	list := r.Lists[merge.Tools]
 	byFinal := func(final string) int {
-		return slices.IndexFunc(list, func(e merge.Entry) bool { return e.Name == final && s.isListed(e) })
+		return slices.IndexFunc(list, func(e merge.Entry) bool { return e.Name == final && isListed(final) })
 	}
 	if _, isFinal := r.Named(merge.Tools, name); isFinal {
 		return byFinal(name)

@@ -456,3 +456,37 @@ func TestSizeOfTheContext(t *testing.T) {
 		}
 	})
 }
+
+// Names are compared with the globs of a client, and the index is asked, while the session is free for other messages:
+// there may be thousands of tools.
+func TestASearchHoldsUpNothing(t *testing.T) {
+	for _, request := range []string{
+		`tools/list {}`, `tools/call {"name":"find_tools","arguments":{"query":"issue"}}`,
+		`tools/call {"name":"find_tools","arguments":{"names":["write_note"]}}`, `tools/call {"name":"issues"}`,
+	} {
+		t.Run(request, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var c *client
+				asked := 0
+				ctx := asker.NewContext(t.Context(), &asker.Asker{Allows: func(string) bool {
+					asked++
+					answered := make(chan struct{})
+					go func() {
+						defer close(answered)
+						c.request(int64(100+asked), "ping", "{}")
+					}()
+					<-answered
+					return true
+				}})
+				c = dialWith(ctx, t, searching(t, tracker(), notes()))
+				c.initialize()
+				c.take()
+				method, params, _ := strings.Cut(request, " ")
+				c.request(2, method, params)
+				if got := strings.Join(c.take(), "\n"); asked == 0 || !strings.Contains(got, `"id":2,`) {
+					t.Errorf("asked %d times, got %s", asked, got)
+				}
+			})
+		})
+	}
+}

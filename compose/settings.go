@@ -95,8 +95,8 @@ func (l *link) use() {
 }
 
 // subscribe is resource for a subscription, which the member must know.
-func subscribe(s *session, uri string) (destination, *jsonrpc.Error, bool) {
-	to, fault, wait := resource(s, uri)
+func subscribe(s *session, r request, uri string) (destination, *jsonrpc.Error, bool) {
+	to, fault, wait := resource(s, r, uri)
 	if fault == nil && to.link.lacks("resources", "subscribe") && to.link.state != asking { // else it is routed again
 		fault = jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "%s does not know subscriptions", to.link.m.Name)
 		return destination{}, fault, false

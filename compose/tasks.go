@@ -56,7 +56,7 @@ func (m *member) withOwnTask(reply []byte) []byte {
 }
 
 // task finds the member of a task.
-func task(s *session, id string) (destination, *jsonrpc.Error, bool) {
+func task(s *session, _ request, id string) (destination, *jsonrpc.Error, bool) {
 	if l := s.only(); l != nil {
 		return destination{link: l, own: id}, nil, false
 	}

@@ -50,6 +50,7 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 	}
 	var told []byte         // nil: nothing
 	var question jsonrpc.ID // its id at the client, if it is one
+	updated := c.judgeUpdate(m)
 	s.mu.Lock()
 	switch {
 	case s.err != nil || c.link.conn != c: // it comes too late
@@ -60,7 +61,7 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 	case m.Kind == jsonrpc.Request:
 		told, question = s.ask(c, m)
 	default:
-		told = c.notification(m)
+		told = c.notification(m, updated)
 	}
 	receive := s.receive
 	if told != nil {
@@ -133,8 +134,22 @@ func (s *session) takeOwn(c *conn, m *jsonrpc.Message) {
 	own.done(m, why)
 }
 
+// judgeUpdate returns what the rules of the member say of the URI of a resource that has changed; nil for any other
+// message.
+func (c *conn) judgeUpdate(m *jsonrpc.Message) *judged {
+	if m == nil || m.Method != mcp.MethodResourceUpdated {
+		return nil
+	}
+	c.link.s.mu.Lock()
+	of := c.link.m
+	c.link.s.mu.Unlock()
+	uri, _ := m.Param("uri").Text()
+	return judgeURI(uri, of)
+}
+
 // notification returns what the client gets of a notification of a member, or does what it asks for and returns nil.
-func (c *conn) notification(m *jsonrpc.Message) []byte {
+// updated is judgeUpdate.
+func (c *conn) notification(m *jsonrpc.Message, updated *judged) []byte {
 	s, l := c.link.s, c.link
 	switch m.Method {
 	case mcp.MethodToolsChanged:
@@ -152,7 +167,7 @@ func (c *conn) notification(m *jsonrpc.Message) []byte {
 		}
 	case mcp.MethodResourceUpdated:
 		uri, _ := m.Param("uri").Text()
-		if l.allowsURI(uri) && (!s.setup.several() || s.wantsUpdate(l.m.Name, uri)) {
+		if updated.allows(l.m.rules, uri) && (!s.setup.several() || s.wantsUpdate(l.m.Name, uri)) {
 			return m.Raw()
 		}
 	case mcp.MethodLogMessage:

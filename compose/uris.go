@@ -73,22 +73,65 @@ func urisIn(result json.RawMessage) (uris []string) {
 	return uris
 }
 
+// judged is what rules say of a URI. They are asked while no lock is held: a URI of a megabyte takes a while.
+type judged struct {
+	uri     string
+	allowed map[*selection.Rules]bool
+}
+
+// judge returns what the rules of the members say of the URI of a request; nil if it has none, or no rule is about
+// URIs.
+func judge(m *jsonrpc.Message, of *setup) *judged {
+	p, ok := placeOf(m)
+	if !ok || p.at[len(p.at)-1] != "uri" {
+		return nil
+	}
+	uri, _ := m.Param(p.at...).Text()
+	return judgeURI(uri, of.members...)
+}
+
+// judgeURI returns what the rules of members say of a URI; nil if none is about URIs.
+func judgeURI(uri string, members ...*member) (j *judged) {
+	for _, one := range members {
+		if !one.rules.Restricts(selection.Resources) {
+			continue
+		}
+		if j == nil {
+			j = &judged{uri, make(map[*selection.Rules]bool)}
+		}
+		j.allowed[one.rules] = one.rules.Name(selection.Resources, uri).Allowed()
+	}
+	return j
+}
+
+// allows reports whether rules leave a URI in the view. Rules that have not been asked, because they are newer, are
+// asked now.
+func (j *judged) allows(rules *selection.Rules, uri string) bool {
+	if j != nil && j.uri == uri {
+		if allowed, ok := j.allowed[rules]; ok {
+			return allowed
+		}
+	}
+	return rules.Name(selection.Resources, uri).Allowed()
+}
+
 // resource finds the member of a URI. A list that is on its way may have it.
-func resource(s *session, uri string) (destination, *jsonrpc.Error, bool) {
+func resource(s *session, r request, uri string) (destination, *jsonrpc.Error, bool) {
 	if l := s.only(); l != nil && !l.m.rules.Restricts(selection.Resources) {
 		return destination{link: l, own: uri}, nil, false // lists of resources are not complete by MCP
 	}
 	s.want(merge.Resources)
 	s.want(merge.Templates)
-	for _, c := range s.candidates(uri) {
-		if l := s.linkTo(c.member); l != nil && s.newest().Allows(c.member, uri) {
+	for _, c := range s.candidates(r, uri) {
+		if l := s.linkTo(c.member); l != nil && r.judged.allows(l.m.rules, uri) {
 			return destination{link: l, own: uri}, nil, c.wait
 		}
 		if c.told { // the request is not meant for another one
 			break
 		}
 	}
-	wait := s.awaits(merge.Tools, uri, "") || s.awaits(merge.Resources, uri, "") || s.awaits(merge.Templates, uri, "")
+	wait := s.awaits(r, merge.Tools, uri, "") || s.awaits(r, merge.Resources, uri, "") ||
+		s.awaits(r, merge.Templates, uri, "")
 	return destination{}, unknownResource(uri), wait
 }
 
@@ -104,12 +147,12 @@ func unknownResource(uri string) *jsonrpc.Error {
 
 // awaits reports whether a list that is on its way may have a URI: of a member before the named one, or of any member
 // if the name is empty. A member that is known to be slow is not waited for.
-func (s *session) awaits(kind merge.Kind, uri, before string) bool {
+func (s *session) awaits(r request, kind merge.Kind, uri, before string) bool {
 	for _, l := range s.links {
 		if l.m.Name == before {
 			return false
 		}
-		if l.pending(kind) && l.allowsURI(uri) && !l.isSlow() {
+		if l.pending(kind) && r.judged.allows(l.m.rules, uri) && !l.isSlow() {
 			return true
 		}
 	}
@@ -126,10 +169,10 @@ type candidate struct {
 // candidates returns the members that may have a URI, the best first: those with a listed tool whose app is there, of
 // which the one that the client called last; the one whose result named it; the one that lists it; the first one with
 // a template.
-func (s *session) candidates(uri string) (all []candidate) {
-	for _, r := range s.seen(merge.Tools) {
-		wasTold := func(member string) bool { return r == s.told[merge.Tools] && r.Allows(member, uri) }
-		apps := r.Apps(uri)
+func (s *session) candidates(r request, uri string) (all []candidate) {
+	for _, list := range s.seen(merge.Tools) {
+		wasTold := func(member string) bool { return list == s.told[merge.Tools] && list.Allows(member, uri) }
+		apps := list.Apps(uri)
 		if slices.Contains(apps, s.lastCalled) {
 			all = append(all, candidate{member: s.lastCalled, told: wasTold(s.lastCalled)})
 		}
@@ -146,23 +189,23 @@ func (s *session) candidates(uri string) (all []candidate) {
 		}
 	}
 	if member, ok := s.newest().Resource(uri); ok {
-		all = append(all, candidate{member: member, wait: s.awaits(merge.Resources, uri, member)})
+		all = append(all, candidate{member: member, wait: s.awaits(r, merge.Resources, uri, member)})
 	}
 	if told := s.told[merge.Templates]; told != nil {
 		if member, ok := told.Template(uri); ok {
-			all = append(all, candidate{member: member, wait: s.awaits(merge.Resources, uri, ""), told: true})
+			all = append(all, candidate{member: member, wait: s.awaits(r, merge.Resources, uri, ""), told: true})
 		}
 	}
 	if member, ok := s.newest().Template(uri); ok {
-		wait := s.awaits(merge.Resources, uri, "") || s.awaits(merge.Templates, uri, member)
+		wait := s.awaits(r, merge.Resources, uri, "") || s.awaits(r, merge.Templates, uri, member)
 		all = append(all, candidate{member: member, wait: wait})
 	}
 	return all
 }
 
 // template finds the member of a template, or of a URI that one makes, for completion.
-func template(s *session, uri string) (destination, *jsonrpc.Error, bool) {
-	to, fault, wait := resource(s, uri)
+func template(s *session, r request, uri string) (destination, *jsonrpc.Error, bool) {
+	to, fault, wait := resource(s, r, uri)
 	if fault != nil {
 		fault = unknown("template")(uri)
 	}
