@@ -65,8 +65,12 @@ func (v *View) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		s.links = append(s.links, &link{s: s, m: m})
 	}
 	v.sessions[s] = true
-	if a := asker.FromContext(ctx); a != nil && a.OnCheck != nil {
-		s.unfollow = a.OnCheck(s.recheck)
+	a := asker.FromContext(ctx)
+	if a != nil && a.OnCheck != nil {
+		s.unfollow = append(s.unfollow, a.OnCheck(s.recheck))
+	}
+	if a != nil && a.OnListen != nil {
+		s.unfollow = append(s.unfollow, a.OnListen(s.listen))
 	}
 	return s, nil
 }

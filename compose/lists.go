@@ -38,6 +38,7 @@ const (
 	toRoute  purpose = iota // its route, or the answer to the level
 	toList                  // a list, to answer with that
 	toFind                  // the tools, to find some
+	toListen                // a list, of whose changes the client is told from then on; there is no request
 )
 
 // newest returns the result of all lists that are known now.
@@ -264,6 +265,8 @@ func (s *session) goOn(w *waiter) {
 		s.whenWarm(func() { s.answerList(w.request, w.kind) })
 	case toFind:
 		s.whenWarm(func() { s.answerFind(w.request) })
+	case toListen:
+		s.whenWarm(func() { s.follow(w.kind) })
 	}
 }
 
@@ -348,6 +351,42 @@ var changedLists = []changedList{
 	{mcp.MethodResourcesChanged, []merge.Kind{merge.Resources, merge.Templates}},
 }
 
+// listen has the client told of changes of the lists that a notification is about, whether it has listed them or not.
+func (s *session) listen(method string) {
+	s.mu.Lock()
+	defer s.unlock()
+	for _, c := range changedLists {
+		if c.method != method {
+			continue
+		}
+		for _, kind := range c.kinds {
+			s.listens[kind] = true
+			if s.params != nil && s.err == nil {
+				s.awaitFirst(kind)
+			}
+		}
+	}
+}
+
+// awaitFirst has the client told of changes of a list from then on when that would be answered: what members list
+// before is no change.
+func (s *session) awaitFirst(kind merge.Kind) {
+	s.want(kind)
+	w := &waiter{request: request{number: s.nextNumber()}, purpose: toListen, kind: kind}
+	if len(s.waiting) < maxWaiting && s.mustWait(w) {
+		s.wait(w)
+		return
+	}
+	s.whenWarm(func() { s.follow(kind) })
+}
+
+// follow has the client told of changes of a list from now on.
+func (s *session) follow(kind merge.Kind) {
+	if s.noticed[kind] == nil {
+		s.noticed[kind] = s.newest()
+	}
+}
+
 // noticeChanges tells the client of lists that are others than those that it knows, a little later and all at once.
 func (s *session) noticeChanges() {
 	differs := func(c changedList) bool { return s.differs(c.kinds) }
@@ -375,7 +414,8 @@ func (s *session) noticeChanges() {
 	})
 }
 
-// differs reports whether a list is another one than the client knows. A client that has not listed a kind knows none.
+// differs reports whether a list is another one than the client knows. A client that has neither listed a kind nor
+// listens to it knows none.
 func (s *session) differs(kinds []merge.Kind) bool {
 	for _, kind := range kinds {
 		if s.noticed[kind] != nil && !sameList(s.noticed[kind], s.newest(), kind) {

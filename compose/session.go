@@ -25,8 +25,8 @@ type session struct {
 	view   *View
 	ctx    context.Context // the values of View.Dial; it has no end
 	opened time.Time
-	// unfollow ends the calls of recheck; nil: there are none.
-	unfollow func()
+	// unfollow are the functions that end the calls of recheck and of listen.
+	unfollow []func()
 
 	mu         sync.Mutex // guards what follows, and the links
 	due        []func()   // what is to be done after mu
@@ -45,6 +45,7 @@ type session struct {
 	waiting    map[int64]*waiter
 	wants      [merge.Kinds]bool    // lists that the client has asked for, or that a route has needed
 	current    *result              // of the lists that are known; nil: they have changed
+	listens    [merge.Kinds]bool    // lists of whose changes the client is told although it has not listed them
 	told       [merge.Kinds]*result // the lists that the client has got
 	noticed    [merge.Kinds]*result // the same, or those that it has been told have changed
 	noticing   *time.Timer          // the client will be told of changes; nil: no
@@ -143,6 +144,11 @@ func (s *session) initialize(r request) {
 		s.clientName, _ = rawjson.MemberText(s.params, "clientInfo", "name")
 		for _, l := range s.links {
 			l.openIfAllowed()
+		}
+		for kind := range merge.Kinds {
+			if s.listens[kind] {
+				s.awaitFirst(kind)
+			}
 		}
 	}
 	s.later(func() { s.awaitMemory(r) })
@@ -314,8 +320,8 @@ func (s *session) Close() error {
 	receive := s.receive
 	s.unlock()
 	s.view.forget(s)
-	if s.unfollow != nil {
-		s.unfollow()
+	for _, stop := range s.unfollow {
+		stop()
 	}
 	for _, c := range conns {
 		_ = c.Close() // how it ended does not matter any more

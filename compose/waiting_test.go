@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/compose"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -520,4 +521,48 @@ func TestADialThatBlocks(t *testing.T) {
 		synctest.Wait()
 		ssetest.Want(t, "dials that have ended", stuck.ends.Load(), stuck.dials.Load())
 	})
+}
+
+// A client that listens to changes of a list, without having listed, is told of each, but not of what members list
+// first: not before initialize, not later, and not while a member boots. It hears of no other list.
+func TestListenersAreToldOfChanges(t *testing.T) {
+	const tools, prompts = "notifications/tools/list_changed", "notifications/prompts/list_changed"
+	for _, isEarly := range []bool{true, false} {
+		inBubble(t, func(t *testing.T) {
+			var listen func(method string)
+			following := 0
+			ctx := asker.NewContext(t.Context(), &asker.Asker{OnListen: func(f func(method string)) (stop func()) {
+				listen, following = f, following+1
+				return func() { following-- }
+			}})
+			f, slow := full("f"), newFake("late")
+			slow.silent["initialize"] = true
+			c := dialWith(ctx, t, newView(t, members("f", f, "slow", slow)))
+			if isEarly {
+				listen(tools)
+			}
+			c.initialize()
+			if !isEarly {
+				listen(tools)
+			}
+			time.Sleep(time.Second)
+			slow.conn().answerHeld(slow.says)
+			time.Sleep(time.Second)
+			ssetest.Want(t, "messages at the start", len(c.take()), 1) // the answer to initialize
+			for _, kind := range []string{"tools", "prompts"} {
+				f.set(func(f *fake) { f.lists[kind+"/list"] = listOf(kind, "name", "other") })
+				f.conn().say(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)
+			}
+			time.Sleep(time.Second)
+			c.want("changes of both", `{"method":"`+tools+`"}`)
+			listen(prompts)
+			time.Sleep(time.Second)
+			f.set(func(f *fake) { f.lists["prompts/list"] = listOf("prompts", "name", "third") })
+			f.conn().say(`{"jsonrpc":"2.0","method":"` + prompts + `"}`)
+			time.Sleep(time.Second)
+			c.want("changes of prompts", `{"method":"`+prompts+`"}`)
+			ssetest.Must(t, c.conn.Close())
+			ssetest.Want(t, "sessions that follow", following, 0)
+		})
+	}
 }

@@ -214,6 +214,9 @@ type Connection struct {
 	drained func()
 	// onCredentials are the functions of OnCredentials.
 	onCredentials map[*func()]bool
+	// listened are the methods of Listen, and onListen the functions of OnListen.
+	listened []string
+	onListen map[*func(method string)]bool
 	// quiet is closed when no request is unanswered. It is nil if nobody waits for that.
 	quiet chan struct{}
 
@@ -378,6 +381,40 @@ func (c ForHandler) OnCredentials(f func()) (stop func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.onCredentials, &f)
+	}
+}
+
+// Listen notes that the client wants the notifications of a method, which are about a list.
+func (c ForTransport) Listen(method string) {
+	c.mu.Lock()
+	if slices.Contains(c.listened, method) {
+		c.mu.Unlock()
+		return
+	}
+	c.listened = append(c.listened, method)
+	all := slices.Collect(maps.Keys(c.onListen))
+	c.mu.Unlock()
+	for _, f := range all {
+		(*f)(method)
+	}
+}
+
+// OnListen has f called with each method of Listen, also with those of before. stop ends that. f must not wait.
+func (c ForHandler) OnListen(f func(method string)) (stop func()) {
+	c.mu.Lock()
+	if c.onListen == nil {
+		c.onListen = make(map[*func(method string)]bool)
+	}
+	c.onListen[&f] = true
+	before := slices.Clone(c.listened)
+	c.mu.Unlock()
+	for _, method := range before {
+		f(method)
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.onListen, &f)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -305,6 +306,29 @@ func postTo(t *testing.T, c *http.Client, body string, header ...string) (string
 	answer, err := io.ReadAll(res.Body)
 	must(t, err)
 	return string(answer), res.Header
+}
+
+// A client of 2026-07-28 that listens, and has listed nothing, is told when a list of the view changes.
+func TestListenersOfAView(t *testing.T) {
+	withView(t, gateway.Settings{}, []*server{withTools("x", "y")}, func(t *testing.T, w *viewWorld) {
+		srv := pipetest.Serve(w.front, nil, nil)
+		defer srv.Stop()
+		const params = `{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientInfo":{"name":"peer","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+		res, err := srv.Client.Do(ssetest.Request(t.Context(), http.MethodPost, "http://localhost/mcp",
+			asking("1", "subscriptions/listen", params), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"))
+		must(t, err)
+		defer res.Body.Close()
+		events := bufio.NewReader(res.Body)
+		for _, want := range []string{"notifications/subscriptions/acknowledged", toolsChanged} {
+			e, err := ssetest.ReadAny(events)
+			must(t, err)
+			wantText(t, "event", e.Data, want)
+			time.Sleep(10 * time.Second)
+			w.members[0].Exclude = []string{"x"}
+			must(t, w.view.Replace(w.members, compose.Options{Name: "team"}))
+		}
+	})
 }
 
 // A member that boots for 8 s, and one that is dead, cost their own tools alone: the first list waits for 5 s, and no

@@ -32,6 +32,10 @@ type Asker struct {
 	// OnCheck has f called after each check of the client's credentials, and when it sends others. stop ends that. f
 	// may be called once more meanwhile. nil: the client's credentials are not followed.
 	OnCheck func(f func()) (stop func())
+	// OnListen has f called with the method of each notification about a list to which the client listens, also of
+	// those to which it does already: a view tells a client of lists that it has got, and else has to be told which it
+	// wants. stop ends that. f must not wait. nil: nobody listens.
+	OnListen func(f func(method string)) (stop func())
 	// Details reports whether the client may see the details of errors now, such as a command; nil: it may not.
 	Details func() bool
 	// Allows reports whether the client has not narrowed away a tool of that name; nil: it has narrowed nothing.

@@ -120,7 +120,8 @@ func (c *client) forwarded() context.Context {
 	a := &asker.Asker{
 		Principal: who.Principal, Addr: who.Addr, Local: who.Local, Proxied: who.Proxied, UserAgent: who.UserAgent,
 		Connection: c.c.ShortID(), Header: who.Header, Credentials: c.c.Credentials, Details: c.seesDetails,
-		OnCheck: c.c.OnCredentials, Gateway: c.opts.Gateway, Logger: c.opts.Logger, Values: who.Context,
+		OnCheck: c.c.OnCredentials, OnListen: c.c.OnListen, Gateway: c.opts.Gateway, Logger: c.opts.Logger,
+		Values: who.Context,
 	}
 	if who.Transport == connstate.TransportSSE {
 		a.OfStream = who.Credentials

@@ -79,14 +79,22 @@ func (pc *pooledConn) subscribe(ctx context.Context, k *pooledCall, wanted state
 			break
 		}
 	}
+	pc.enterListener(k, got)
+	for _, method := range got.Lists() {
+		pc.c.Listen(method)
+	}
+	return asked
+}
+
+// enterListener enters a listener with what it gets, and acknowledges that.
+func (pc *pooledConn) enterListener(k *pooledCall, gets stateless.Filter) {
 	pc.mu.Lock()
 	defer pc.mu.Unlock()
-	pc.listeners[k] = got
-	k.addLocked(stateless.Mark(mcp.MethodAcknowledged, got.Params(), json.RawMessage(k.id)))
+	pc.listeners[k] = gets
+	k.addLocked(stateless.Mark(mcp.MethodAcknowledged, gets.Params(), json.RawMessage(k.id)))
 	if pc.isOver() { // closed would not find it
 		k.endListen()
 	}
-	return asked
 }
 
 // subscribeTo subscribes a listener to a resource, and reports whether that worked. Only
