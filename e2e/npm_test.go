@@ -302,7 +302,7 @@ func TestNPMPackage(t *testing.T) {
 		cmd := exec.Command("npx", append([]string{"-y", name, "stdio", "--no-remember"}, fake(t)...)...)
 		cmd.Dir, cmd.Env, cmd.Stderr, cmd.SysProcAttr = elsewhere, env, &log, endsWithParent()
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).Connect(
-			t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+			t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: patience}, nil)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, log.Tail())
 		}
