@@ -94,6 +94,17 @@ func (a Accept) TakesEvents() bool {
 	return quality > 0
 }
 
+// NamesAnswer reports whether the header names a form of the answer to a POST, or a range of such forms. That of curl,
+// which is */*, names none.
+func (a Accept) NamesAnswer() bool {
+	for _, media := range []string{mediaJSON, mediaEvents, "application/*", "text/*"} {
+		if a.Names(media) {
+			return true
+		}
+	}
+	return false
+}
+
 // AnswerForm returns the form of the answer to a POST: MCP wants clients to take both JSON and
 // streams, but many list one.
 //

@@ -81,6 +81,9 @@ func (h *Handler) serveLegacy(p *post) *httpcheck.Refusal {
 	if refusal := p.checkBatch(); refusal != nil {
 		return refusal
 	}
+	if p.id == "" && !p.initialize && p.form == httpanswer.FormAny && !httpcheck.AcceptOf(p.r).NamesAnswer() {
+		p.form = httpanswer.FormJSON // as curl wants it: it does not know what a stream is
+	}
 	ctx, refusal := h.Passed(p.r, p.principal)
 	if refusal != nil {
 		return refusal

@@ -1,6 +1,7 @@
 package streamable_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -214,6 +215,51 @@ func TestAccept(t *testing.T) {
 				} else {
 					res.close()
 				}
+			})
+		})
+	}
+}
+
+// A single request whose Accept names no form of an answer, as that of curl, has its answer as JSON, however long it
+// takes, and what the server asks meanwhile is refused at once. One that names events, or that has a session, gets a
+// stream.
+func TestSingleRequestsOfCurlHaveJSON(t *testing.T) {
+	const question = `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}`
+	for _, test := range []struct {
+		accept  string // empty: none
+		session bool
+		json    bool
+	}{
+		{"", false, true}, {"*/*", false, true}, {"text/html, */*;q=0.5", false, true},
+		{"application/json, text/event-stream", false, false}, {"text/event-stream", false, false}, {"text/*, */*", false, false},
+		{"*/*", true, false},
+	} {
+		t.Run(fmt.Sprintf("%s %t", test.accept, test.session), func(t *testing.T) {
+			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+				refused := make(chan struct{}, 1)
+				f.backend.receive = func(c connstate.ForHandler, m *jsonrpc.Message) {
+					if m.Kind == jsonrpc.Response {
+						ssetest.Want(f.t, "the refusal", m.Error() != nil, true)
+						refused <- struct{}{}
+						return
+					}
+					c.SendNow(m.ID, []byte(question))
+					time.AfterFunc(20*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, []byte(`{"n":1}`)), "") })
+				}
+				header := []string{"Accept", test.accept}
+				if test.session {
+					header = append(header, in(f.initialize("2025-11-25"))...)
+				}
+				began := time.Now()
+				res := f.post(request("1", "work"), header...)
+				if !test.json {
+					ssetest.Want(f.t, "Content-Type", res.Header.Get("Content-Type"), "text/event-stream")
+					res.close()
+					return
+				}
+				res.want(http.StatusOK, result("1"))
+				ssetest.Want(f.t, "time to the answer", time.Since(began), 20*second)
+				<-refused
 			})
 		})
 	}

@@ -102,6 +102,13 @@ func (s *streamSession) deliver(e connstate.Event) {
 		return
 	}
 	if !e.Answer {
+		// A client that has sent one request, and takes its answer as JSON alone, does not come for a question.
+		if nobodyReads := st.number == 0 && len(st.responses) == 0; nobodyReads && s.state == openedAlone {
+			if refusal := refusalOf(e.Data); refusal != nil {
+				go s.c.Receive(refusal) // without the lock
+				return
+			}
+		}
 		st.putMessage(e.Data, "")
 		return
 	}
@@ -111,6 +118,20 @@ func (s *streamSession) deliver(e connstate.Event) {
 		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
 	st.putMessage(e.Data, e.Related)
+}
+
+// refusalOf returns the client's refusal of a request of the server; nil if the message is none.
+func refusalOf(message []byte) *jsonrpc.Message {
+	m, err := jsonrpc.Parse(message)
+	if err != nil || m.Kind != jsonrpc.Request {
+		return nil
+	}
+	refusal, err := jsonrpc.Parse(jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
+		"the client has sent a single request, and takes its answer alone: it can be asked nothing")))
+	if err != nil {
+		return nil
+	}
+	return refusal
 }
 
 // streamOfLocked returns the stream for an event; nil if nobody can get it. A message that
