@@ -19,6 +19,7 @@ const maxAudited = 256
 // auditLine is the line of a tool call, before its answer.
 type auditLine struct {
 	log     *slog.Logger   // with what is known
+	view    string         // the name of the server, if it is a view
 	request *asker.Request // of a view, which notes there where the call leads; nil: the server is no view
 }
 
@@ -34,7 +35,8 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *auditLine {
 	if place.Ambiguous { // CheckClear refuses it, where it is asked
 		name = "(ambiguous)"
 	}
-	log := c.opts.Audit.With("principal", c.client.Principal)
+	program, address := c.caller()
+	log := c.opts.Audit.With("principal", c.client.Principal, "client", program, "address", address)
 	if called := c.opts.Called; called != nil && !place.Ambiguous {
 		if tool, ok := called(m); ok {
 			name, log = tool, log.With("by", validText(name, maxAudited))
@@ -42,6 +44,7 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *auditLine {
 	}
 	a := &auditLine{log: log.With("tool", validText(name, maxAudited), "requestBytes", len(m.Raw()))}
 	if c.isOfView() {
+		a.view = c.opts.Server
 		m.Context, a.request = asker.WithRequest(m.Context, "")
 	}
 	return a
@@ -49,6 +52,13 @@ func (c *Connection) auditOf(m *jsonrpc.Message) *auditLine {
 
 // isOfView reports whether the server of the connection is a view.
 func (c *Connection) isOfView() bool { return c.opts.IsView != nil && c.opts.IsView() }
+
+// caller returns which program the client is, and its address, which is empty if it has none.
+func (c *Connection) caller() (program, address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known.Program(), c.known.Remote
+}
 
 // CheckClear returns an error if parsers may read a client's message in two ways, so that a
 // server could run something else than what the gateway decides by and audits: a member of
@@ -69,7 +79,7 @@ func (r *Request) audit(errorType string, took time.Duration, answerBytes int) {
 	if r.auditLine != nil {
 		log := r.auditLine.log
 		if member, own := r.auditLine.request.Destination(); member != "" {
-			log = log.With("member", member, "memberTool", validText(own, maxAudited))
+			log = log.With("view", r.auditLine.view, "member", member, "memberTool", validText(own, maxAudited))
 		}
 		log.LogAttrs(context.Background(), slog.LevelInfo, "tool call",
 			slog.String("outcome", cmp.Or(clip.Short(errorType), "ok")),

@@ -279,9 +279,10 @@ type Options struct {
 	//
 	// Logger receives the logs. Default nil: silent.
 	Logger *slog.Logger
-	// Audit receives a line for each tool call, with the attributes server, principal, tool,
-	// outcome, seconds, requestBytes and answerBytes, and never arguments or results. In front of a compose.View it
-	// has the attributes member and memberTool, too: the member that has the tool, and the tool's name there. outcome
+	// Audit receives a line for each tool call, with the attributes server, principal, client, address, tool,
+	// outcome, seconds, requestBytes and answerBytes, and never arguments or results. client is the program, as far as
+	// it says which it is, and address is empty on stdin and stdout. In front of a compose.View it has the attributes
+	// view, member and memberTool, too: the view, the member that has the tool, and the tool's name there. outcome
 	// is "ok", the error_type of the metric, "refused", or "notification" for a call without an
 	// id. The gateway writes the line before it sends the answer: a handler that waits holds up
 	// the session. Default nil: none.
