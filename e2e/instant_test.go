@@ -108,7 +108,7 @@ func TestKnownServerIsWarmBeforeItsStartCheckIsOver(t *testing.T) {
 	g = startGateway(t, args...)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for !strings.Contains(g.log.String(), "warm server started") {
+	for !strings.Contains(g.log.String(), "warm server starts") {
 		<-tick.C
 	}
 	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))

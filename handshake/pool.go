@@ -223,7 +223,7 @@ func (p *pool) startWarm(life context.Context) (*Session, error) {
 	s, _, err := p.source.dial(life, &t)
 	switch {
 	case err == nil:
-		p.source.log.Info("warm server started", "duration", time.Since(began))
+		p.source.log.Info("warm server starts", "duration", time.Since(began))
 	case !isCancelled(err):
 		p.noteFailure(err, time.Since(began))
 	}

@@ -57,7 +57,7 @@ func TestStoppingSaysThatAServerHasNotEnded(t *testing.T) {
 		Args:      []string{"--addr", "127.0.0.1:0", "--no-start-check", "--close-timeout", "1h", "--", "sh", "-c", "trap '' TERM; while :; do sleep 1000; done"},
 		LookupEnv: clitest.Environment(nil), Silence: 1,
 	})
-	p.log.await(t, 1, `msg="warm server started"`)
+	p.log.await(t, 1, `msg="warm server starts"`)
 	p.signals <- syscall.SIGINT
 	p.out.await(t, 1, "Stopping: it has not ended yet; waiting for 15s at most. The same signal again stops at once.\n")
 	p.signals <- syscall.SIGINT

@@ -155,7 +155,7 @@ func TestWrongStartIsToldOfTheProcessThatWasAsked(t *testing.T) {
 		Args:      []string{"--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sh", "-c", `read x; : <"$0"; echo listening on port 3001 >&2; exec sleep 1000`, goOn},
 		LookupEnv: clitest.Environment(nil), Silence: 1,
 	})
-	p.log.await(t, 1, "warm server started")
+	p.log.await(t, 1, "warm server starts")
 	ssetest.Must(t, os.WriteFile(goOn, nil, 0)) // returns when the one that was asked has opened it
 	p.out.await(t, 1, "    | listening on port 3001\n")
 	p.stop()
