@@ -26,6 +26,8 @@ type Server struct {
 	Program string
 	// ProgramArgs come before all others, if Program is one that starts sse-server, such as npx.
 	ProgramArgs []string
+	// Args are the arguments with which a client starts Program and gets the server from it. Then it has no URL.
+	Args []string
 	// Call is what curl asks for: the members of a request after its id; empty: its tools.
 	Call string
 }
@@ -65,6 +67,8 @@ type Entry struct {
 	// single projects, by their folders; empty: they have none.
 	Others   []string
 	Projects string
+	// Settings are files, beside those, in which rules may name tools of servers.
+	Settings []string
 	// Key is the member of these files that has the entries, and Format how it has them. Empty: no file is known.
 	Key    string
 	Format Format
@@ -80,6 +84,8 @@ type Entry struct {
 	token, pasted token
 	// member returns the entry of a server in the file, as JSON. token is the form of the token in its header.
 	member func(s Server, token string) json.RawMessage
+	// program returns the entry, as JSON, of a server that the client starts, if it has more than command and args.
+	program func(s Server) json.RawMessage
 	// inputs is what the file has beside the entries if they need a token: VS Code asks for it.
 	inputs json.RawMessage
 	// text returns what people paste, if that is not the file in JSON.
@@ -148,8 +154,13 @@ func (e *Entry) needs(s Server) Server {
 
 // JSON returns the entry of a server in the client's file in JSON; nil if it has none.
 func (e *Entry) JSON(s Server) json.RawMessage {
-	if e.member == nil {
+	switch {
+	case e.member == nil:
 		return nil
+	case len(s.Args) > 0 && e.program != nil:
+		return e.program(s)
+	case len(s.Args) > 0:
+		return run(s)
 	}
 	return e.member(e.needs(s), e.token.form)
 }

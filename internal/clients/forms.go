@@ -58,6 +58,24 @@ func started(s Server, token string) json.RawMessage {
 		"env", map[string]string{"TOKEN": inPlace.form})
 }
 
+// run makes an entry that starts the program of a server.
+func run(s Server) json.RawMessage { return object("command", s.Program, "args", s.Args) }
+
+// runTyped makes an entry that says that it is a program.
+func runTyped(s Server) json.RawMessage {
+	return object("type", "stdio", "command", s.Program, "args", s.Args)
+}
+
+// runWithTools makes an entry of a program that allows all its tools.
+func runWithTools(s Server) json.RawMessage {
+	return object("type", "local", "command", s.Program, "args", s.Args, "tools", []string{"*"})
+}
+
+// runLocal makes an entry whose command has the arguments.
+func runLocal(s Server) json.RawMessage {
+	return object("type", "local", "command", append([]string{s.Program}, s.Args...))
+}
+
 func inCursor(s Server, token string) Install {
 	return Install{
 		"cursor://anysphere.cursor-deeplink/mcp/install?name=" + s.Name + "&config=",
@@ -108,6 +126,9 @@ func tables(servers []Server) string {
 	var all []string
 	for _, s := range servers {
 		text := "[mcp_servers." + s.Name + "]\nurl = " + jsonText(s.URL)
+		if len(s.Args) > 0 {
+			text = "[mcp_servers." + s.Name + "]\ncommand = " + jsonText(s.Program) + "\nargs = " + jsonText(s.Args)
+		}
 		if s.Token {
 			text += "\nbearer_token_env_var = \"TOKEN\""
 		}

@@ -23,7 +23,9 @@ var All = []Client{
 			Where: "a terminal", LogsIn: true,
 			Files: []string{".mcp.json"}, Others: []string{"~/.claude.json"}, Projects: "projects",
 			Key: MostKey, token: asVariable("${TOKEN}"), member: typedAs("http"),
-			pasted: inPlace, text: lines(ofClaudeCode),
+			program: runTyped, pasted: inPlace, text: lines(ofClaudeCode),
+			Settings: []string{"~/.claude/settings.json", "~/.claude/settings.local.json", ".claude/settings.json",
+				".claude/settings.local.json"},
 		},
 	},
 	{
@@ -43,7 +45,7 @@ var All = []Client{
 		Entry: &Entry{
 			Where: "the file that Configure MCP Servers opens",
 			Files: []string{"~/.cline/data/settings/cline_mcp_settings.json"}, Key: MostKey, token: inPlace,
-			member: typedAs("streamableHttp"),
+			member: typedAs("streamableHttp"), program: runTyped,
 		},
 	},
 	{
@@ -72,7 +74,7 @@ var All = []Client{
 		Entry: &Entry{
 			Where: "~/.copilot/mcp-config.json",
 			Files: []string{"~/.copilot/mcp-config.json"}, Key: MostKey, token: asVariable("${TOKEN}"),
-			member: withTools,
+			member: withTools, program: runWithTools,
 		},
 	},
 	{
@@ -119,7 +121,7 @@ var All = []Client{
 		Entry: &Entry{
 			Where: "opencode.json", LogsIn: true,
 			Files: []string{"opencode.json", "~/.config/opencode/opencode.json"}, Key: OpencodeKey,
-			token: asVariable("{env:TOKEN}"), member: remote,
+			token: asVariable("{env:TOKEN}"), member: remote, program: runLocal,
 		},
 	},
 	{Name: "pi", Title: "pi", Patience: 250 * time.Millisecond},
@@ -146,7 +148,7 @@ var All = []Client{
 		NameLength: 64, Front: "mcp--%s--", LongNames: cutsNames,
 		Entry: &Entry{
 			Where: ".roo/mcp.json", Files: []string{".roo/mcp.json"}, Key: MostKey, token: inPlace,
-			member: typedAs("streamable-http"),
+			member: typedAs("streamable-http"), program: runTyped,
 		},
 	},
 	{
@@ -174,7 +176,7 @@ var All = []Client{
 				"~/Library/Application Support/Code/User/mcp.json",
 				"~/AppData/Roaming/Code/User/mcp.json",
 			},
-			Key: VSCodeKey, token: askedFor, member: typedAs("http"), inputs: askForToken,
+			Key: VSCodeKey, token: askedFor, member: typedAs("http"), inputs: askForToken, program: runTyped,
 			install: inVSCode,
 		},
 	},

@@ -23,8 +23,14 @@ import (
 var systems = map[string]string{"~/Library/": "darwin", "~/AppData/": "windows"}
 
 // Files returns the files that the client reads, those that are there first. home is the home directory.
-func Files(e *clients.Entry, home string) (files []string) {
-	for _, file := range e.Files {
+func Files(e *clients.Entry, home string) (files []string) { return here(e.Files, home) }
+
+// Others returns the other files of the user in which the client has entries, to which connect writes nothing.
+func Others(e *clients.Entry, home string) (files []string) { return here(e.Others, home) }
+
+// here returns files of the table that this system can have, those that are there first.
+func here(all []string, home string) (files []string) {
+	for _, file := range all {
 		elsewhere := false
 		for folder, system := range systems {
 			elsewhere = elsewhere || strings.HasPrefix(file, folder) && system != runtime.GOOS
@@ -301,9 +307,21 @@ func isMoved(was, is any) bool {
 	return hasBefore && hasNow && filepath.Base(before) == filepath.Base(now)
 }
 
-// patch is a JSON Patch (RFC 6902). The names have no characters to escape.
-func patch(path string, value json.RawMessage) []byte {
-	return fmt.Appendf(nil, `[{"op":"add","path":%q,"value":%s}]`, path, value)
+// patch is a JSON Patch (RFC 6902) that adds a value.
+func patch(path string, value json.RawMessage) []byte { return operation("add", path, value) }
+
+// operation is a JSON Patch of one operation.
+func operation(op, path string, value json.RawMessage) []byte {
+	at, _ := json.Marshal(path) // a text is JSON
+	if value == nil {
+		return fmt.Appendf(nil, `[{"op":%q,"path":%s}]`, op, at)
+	}
+	return fmt.Appendf(nil, `[{"op":%q,"path":%s,"value":%s}]`, op, at, value)
+}
+
+// pointer returns the JSON Pointer (RFC 6901) of an entry, whose name people choose.
+func pointer(key, name string) string {
+	return "/" + key + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 // add returns a configuration in TOML with the entries at its end, but for those that it has.
@@ -351,7 +369,8 @@ func (e inTOML) add(data []byte, servers []clients.Server, takes bool) (_ []byte
 	data = append(data, e.Text(missing)+"\n"...)
 	known, err = tablesIn(data)
 	for _, s := range servers {
-		if err != nil || known[s.Name]["url"] != s.URL {
+		if err != nil || len(s.Args) == 0 && known[s.Name]["url"] != s.URL ||
+			len(s.Args) > 0 && known[s.Name]["command"] != s.Program {
 			return nil, d, errors.New("it has mcp_servers in a form that takes no tables, such as { } in one line: " +
 				"make it [mcp_servers.NAME], or write the entry by hand")
 		}

@@ -50,10 +50,19 @@ type record struct {
 	Entries map[string]changed `json:"entries"`
 }
 
-// changed is an entry that was changed: the texts of it. Before is nil if there was none.
+// changed is an entry that was changed: the texts of it. Before is nil if there was none, and After is empty if there is
+// none since.
 type changed struct {
 	Before *string `json:"before"`
 	After  string  `json:"after"`
+}
+
+// is reports whether an entry, which is there or not, is as the change has left it.
+func (c changed) is(of form, text string, there bool) bool {
+	if c.After == "" {
+		return !there
+	}
+	return there && of.same(text, c.After)
 }
 
 // lock waits until no other program changes files of clients.
@@ -155,15 +164,15 @@ func (e *Editor) note(file string, of form, before, after []byte, names []string
 		if err != nil {
 			return err
 		}
-		is, _, err := of.entry(after, name)
+		is, isThere, err := of.entry(after, name)
 		if err != nil {
 			return err
 		}
-		if there && was == is {
+		if there == isThere && was == is {
 			continue
 		}
 		one := changed{After: is}
-		if earlier, known := r.Entries[name]; known && there && of.same(was, earlier.After) {
+		if earlier, known := r.Entries[name]; known && earlier.is(of, was, there) {
 			one.Before = earlier.Before
 		} else if there {
 			one.Before = &was
@@ -171,6 +180,35 @@ func (e *Editor) note(file string, of form, before, after []byte, names []string
 		r.Entries[name] = one
 	}
 	return e.write(file, r)
+}
+
+// Exchange takes entries out of a file, and adds one in their place. Undo brings them back. It reports whether the file
+// had more names, as Write does.
+func (e *Editor) Exchange(c clients.Client, file string, names []string, s clients.Server) (unlinked bool, err error) {
+	unlock, err := e.lock()
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	of := formOf(c.Entry)
+	return e.edit(file, func(text []byte) ([]byte, error) {
+		text = bytes.Clone(text)
+		for _, name := range names {
+			if text, err = of.put(text, name, nil); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		text, _, err := of.add(text, []clients.Server{s}, false)
+		return text, err
+	}, func(before, after []byte) error {
+		return e.note(file, of, before, after, append(slices.Clone(names), s.Name))
+	})
+}
+
+// Knows reports whether there is something that Undo could restore in a file.
+func (e *Editor) Knows(file string) bool {
+	r, err := e.read(file)
+	return err == nil && len(r.Entries) > 0
 }
 
 // Undone says what Undo has done.
@@ -213,7 +251,7 @@ func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error)
 			one := r.Entries[name]
 			switch isBefore := !there && one.Before == nil || there && one.Before != nil && of.same(is, *one.Before); {
 			case isBefore:
-			case !there || !of.same(is, one.After):
+			case !one.is(of, is, there):
 				u.Changed = append(u.Changed, name)
 				continue
 			default:

@@ -49,7 +49,7 @@ func (j inJSON) entry(text []byte, name string) (string, bool, error) {
 	if err != nil {
 		return "", false, fmt.Errorf("it is not valid JSON: %w", err)
 	}
-	found := all.Find("/" + j.Key + "/" + name)
+	found := all.Find(pointer(j.Key, name))
 	if found == nil {
 		return "", false, nil
 	}
@@ -63,9 +63,12 @@ func (j inJSON) put(text []byte, name string, entry *string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is not valid JSON: %w", err)
 	}
-	path := "/" + j.Key + "/" + name
+	path := pointer(j.Key, name)
 	if entry == nil {
-		err = all.Patch(fmt.Appendf(nil, `[{"op":"remove","path":%q}]`, path))
+		if count(all.Find("/"+j.Key), name) > 1 {
+			return nil, fmt.Errorf("it has %s twice: make one of them", name)
+		}
+		err = all.Patch(operation("remove", path, nil))
 		return all.Pack(), err
 	}
 	one, err := hujson.Parse([]byte(*entry))

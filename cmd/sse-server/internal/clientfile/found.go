@@ -34,6 +34,10 @@ type Found struct {
 	Inputs  map[string]string // what VS Code asks its user for: the descriptions by their ids
 	// Ignored are the members that mean nothing to other programs.
 	Ignored []string
+
+	// Client has it, and Stays says why it cannot be taken from there; empty if it can.
+	Client clients.Client
+	Stays  string
 }
 
 // serverFile is a file in which a client has servers.
@@ -120,7 +124,13 @@ func Find(home string) (all []Found, err error) {
 			}
 		}
 		for _, one := range found {
-			one.File = file
+			one.File, one.Client = file, place.Client
+			switch {
+			case place.projects != "", !isInHome(place.file):
+				one.Stays = "it belongs to a project"
+			default:
+				one.Stays = one.dependsOnFolder()
+			}
 			one.replace(known, isGemini)
 			all = append(all, one)
 		}
