@@ -1,17 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/check"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
@@ -102,7 +106,7 @@ func (m *Main) Run() int {
 	}
 	d.args = m.Args
 	if c.Does == "check" {
-		fmt.Fprintln(m.Stdout, "configuration ok")
+		fmt.Fprint(m.Stdout, configurationOK)
 		if c.Check.Start {
 			return m.check().Try(c, openOne, m.signals)
 		}
@@ -134,6 +138,9 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 		build := buildinfo.Read()
 		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
+		if c.VersionOf.Check {
+			return m.tellNewer(build.Version, newestRelease), true
+		}
 	case c.Completion.Values != "":
 		for _, value := range config.Values(c.Completion.Values) {
 			fmt.Fprintln(m.Stdout, value)
@@ -144,6 +151,8 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 		return m.setup().Init(c), true
 	case c.Does == "connect":
 		return m.setup().Connect(c), true
+	case c.Does == "service":
+		return m.setup().Service(c, m.system()), true
 	case c.Diagnoses():
 		return m.check().URL(c, m.Notify(syscall.SIGINT, syscall.SIGTERM)), true
 	default:
@@ -154,8 +163,54 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 
 // setup returns what the commands init and connect need.
 func (m *Main) setup() *setup.Command {
-	return &setup.Command{Stdout: m.Stdout, Stderr: m.Stderr, LookupEnv: m.LookupEnv}
+	cmd := &setup.Command{Stdout: m.Stdout, Stderr: m.Stderr, LookupEnv: m.LookupEnv, Try: m.try}
+	if in, ok := m.Stdin.(*os.File); ok && terminal.Is(in) && m.live.IsShown() {
+		cmd.Answers = in
+	}
+	return cmd
 }
+
+// system returns what the command service takes from the system.
+func (m *Main) system() setup.System {
+	self, _ := os.Executable() // the command says what it lacks
+	if real, err := filepath.EvalSymlinks(self); err == nil {
+		self = real
+	}
+	home, _ := os.UserConfigDir()
+	return setup.System{
+		OS: runtime.GOOS, Program: self, SocketOf: background.SocketOf, ConfigHome: home,
+		Run: func(name string, args ...string) (string, error) {
+			output, err := exec.Command(name, args...).CombinedOutput()
+			return string(output), err
+		},
+	}
+}
+
+// try runs check with these arguments as a program of its own, in the environment and the folder that the shared
+// sse-server of a file has, and returns its exit code.
+func (m *Main) try(file string, args ...string) int {
+	c, err := config.Load([]string{"stdio", "--connect", "--config", file}, m.LookupEnv, new(config.Config))
+	if err != nil {
+		return m.refuse(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return m.refuse(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env, cmd.Dir, cmd.Stderr = background.EnvironmentOf(c), c.DirOfFile(), m.Stderr
+	out, err := cmd.Output()
+	_, _ = m.Stdout.Write(bytes.TrimPrefix(out, []byte(configurationOK))) // which is said of the file once
+	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exited.ExitCode()
+	} else if err != nil {
+		return m.refuse(err)
+	}
+	return exit.OK
+}
+
+// configurationOK is what check says first.
+const configurationOK = "configuration ok\n"
 
 // check returns what says whether servers can be used.
 func (m *Main) check() *check.Check {

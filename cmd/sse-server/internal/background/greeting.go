@@ -37,6 +37,9 @@ type greeting struct {
 
 // PartsOf returns all that decides what an sse-server with these arguments serves, and for whom: a hash of each part,
 // by what people call it. Programs that share one agree in each.
+//
+// Those that share the sse-server of a file differ in their folder, in PATH and in other variables, of which it takes
+// nothing but what the file names: these are no parts then.
 func PartsOf(c *config.Config, args []string) map[string]string {
 	texts := map[string][]string{}
 	options := args
@@ -45,7 +48,7 @@ func PartsOf(c *config.Config, args []string) map[string]string {
 	}
 	for _, option := range options {
 		name, value, _ := strings.Cut(option, "=")
-		if name == "--"+SharedOption { // where, not what
+		if name == "--"+SharedOption || c.IsOfFile() && slices.Contains(notOfFile, name) { // where, not what
 			continue
 		}
 		part := "the option " + name
@@ -57,7 +60,18 @@ func PartsOf(c *config.Config, args []string) map[string]string {
 	}
 	texts["the command"] = c.Command
 	for file, sum := range c.Digests() {
+		if whole, err := filepath.Abs(file); err == nil && c.IsOfFile() {
+			file = whole
+		}
 		texts["the file "+file] = []string{hex.EncodeToString(sum[:])}
+	}
+	if c.IsOfFile() {
+		for _, variable := range os.Environ() {
+			if name, value := environ.Split(variable); c.Names(name) || isOption(name) {
+				texts["the variable "+name] = []string{value}
+			}
+		}
+		return hashesOf(texts)
 	}
 	if c.DependsOnDir() {
 		dir, _ := os.Getwd() // by PWD, which this program may have and the next one not
@@ -75,6 +89,11 @@ func PartsOf(c *config.Config, args []string) map[string]string {
 		}
 	}
 	texts["the variable PATH"] = []string{environ.LastingPath(os.Getenv("PATH"))}
+	return hashesOf(texts)
+}
+
+// hashesOf returns a hash of each part.
+func hashesOf(texts map[string][]string) map[string]string {
 	parts := map[string]string{}
 	for part, text := range texts {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q", text))
@@ -82,6 +101,13 @@ func PartsOf(c *config.Config, args []string) map[string]string {
 	}
 	return parts
 }
+
+// notOfFile are the options of the shared sse-server of a file that say nothing of what is served: a service has others
+// than a program that starts one.
+var notOfFile = []string{"--config", "--of-file", "--watch", "--exit-unused", "--start-check", "--no-start-check"}
+
+// isOption reports whether a variable may be an option of sse-server.
+func isOption(name string) bool { return strings.HasPrefix(name, environ.Fold("SSE_SERVER_")) }
 
 // programPart begins what people call the program of a command without a path.
 const programPart = "the program that PATH has for "
@@ -131,14 +157,18 @@ func isOfWindow(c *config.Config, name string) bool {
 	return !c.Names(name) && (environ.IsAmbient(name) || environ.IsPlace(name) && !c.DependsOnDir())
 }
 
+// EnvironmentOf returns what the shared sse-server of c gets of the environment of this process.
+func EnvironmentOf(c *config.Config) []string { return inheritable(c, os.Environ()) }
+
 // inheritable returns the environment of a shared sse-server: that of this process without what says where this one
-// was started, and with the PATH that all have who share it.
+// was started, and with the PATH that all have who share it. That of a file gets what a login has, and what it names.
 func inheritable(c *config.Config, env []string) []string {
 	var inherited []string
 	for _, variable := range env {
 		switch name, value := environ.Split(variable); {
 		case name == "PATH":
 			inherited = append(inherited, "PATH="+environ.LastingPath(value))
+		case c.ConnectsToFile() && !environ.IsOfLogin(name) && !c.Names(name) && !isOption(name):
 		case !isOfWindow(c, name):
 			inherited = append(inherited, variable)
 		}

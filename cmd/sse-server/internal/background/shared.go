@@ -53,14 +53,19 @@ type Shared struct {
 // it. It connects to nothing yet.
 func Connect(c *config.Config, up upstream.Upstream, log *slog.Logger) (*Shared, error) {
 	// By the port alone: localhost and 127.0.0.1 are one name.
-	host, _ := os.Hostname() // all machines without one are one
-	socket, err := socketOf(c, c.Connect.Port(), host)
+	socket, err := SocketOf(c)
 	if err != nil {
 		return nil, err
 	}
 	var server remember.Identity
 	if command, ok := up.(stdio.Command); ok {
 		server = command.Identity()
+	}
+	if c.ConnectsToFile() { // whose servers do not run here
+		server = remember.Identity{Server: c.Config}
+		if whole, err := filepath.Abs(c.Config); err == nil {
+			server.Server = whole
+		}
 	}
 	return &Shared{
 		at: c.Connect, server: server, config: c, parts: PartsOf(c, c.DaemonArgs), args: c.DaemonArgs,
@@ -97,7 +102,7 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	case slices.Contains(s.config.Parents, environ.Parent(who.PID, s.at.Path)):
 		err = errConnectsToItself
 	default:
-		err = who.differenceFrom(s.parts)
+		who, err = s.same(ctx, who)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.at, err)
@@ -106,6 +111,36 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	return upstream.URL{Address: s.at.String(), Transport: upstream.TransportStreamable, Client: s.client,
 		Header: http.Header{instanceHeader: {who.Instance}}}.Dial(ctx)
 }
+
+// same returns who listens if that is the sse-server which this one wants to share. That of a file reads the file again
+// when it has changed, for which this waits.
+func (s *Shared) same(ctx context.Context, who *greeting) (*greeting, error) {
+	err := who.differenceFrom(s.parts)
+	if err == nil || !s.config.ConnectsToFile() {
+		return who, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reloadTime)
+	defer cancel()
+	poll := time.NewTicker(10 * daemonPoll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-poll.C:
+		}
+		next, failed := s.ask(ctx)
+		if failed != nil || next == nil {
+			return nil, err
+		}
+		if next.differenceFrom(s.parts) == nil {
+			return next, nil
+		}
+	}
+}
+
+// reloadTime bounds the wait until the sse-server of a file has read it again.
+const reloadTime = 3 * time.Second
 
 // errConnectsToItself reports that the sse-server of a name has started this one, as its own server at that path. It
 // would start another one for each session. Levels alone do not tell: all of these have the same.
@@ -193,6 +228,9 @@ func (s *Shared) start(ctx context.Context) (*greeting, error) {
 	cmd.Env = append(inheritable(s.config, os.Environ()),
 		environ.ParentsVariable+"="+strings.Join(s.config.Parents, ","))
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = output, output, detached()
+	if s.config.ConnectsToFile() {
+		cmd.Dir = s.config.DirOfFile()
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

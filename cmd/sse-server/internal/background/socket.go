@@ -27,6 +27,9 @@ import (
 // The system releases a lock when its process ends, however that is. The files of locks stay. Somebody may
 // delete them: see IsReachable.
 //
+// The shared sse-server of a file has its socket in the directory of the state always: some clients pass on no variable
+// that names the other.
+//
 // The directory of the state can be in a home directory that several machines share: there names have the host too, as
 // in daemon-8080-1f3a5b7c.sock.
 
@@ -37,7 +40,7 @@ const maxSocketPath = 103
 // directory.
 func socketOf(c *config.Config, name, host string) (string, error) {
 	dir := filepath.Join(c.StateDir, "run")
-	if c.RuntimeDir != "" && private.CheckClosed(c.RuntimeDir) == nil {
+	if c.RuntimeDir != "" && !c.IsOfFile() && private.CheckClosed(c.RuntimeDir) == nil {
 		dir = filepath.Join(c.RuntimeDir, "sse-server")
 	} else {
 		sum := sha256.Sum256([]byte(host)) // a name can be too long for a path
@@ -55,6 +58,12 @@ func socketOf(c *config.Config, name, host string) (string, error) {
 			"set XDG_RUNTIME_DIR or XDG_STATE_HOME to a directory with a shorter name", path)
 	}
 	return path, nil
+}
+
+// SocketOf returns the path of the socket of the shared sse-server that c means, and makes its directory.
+func SocketOf(c *config.Config) (string, error) {
+	host, _ := os.Hostname() // all machines without one are one
+	return socketOf(c, c.SocketName(), host)
 }
 
 // Listener listens at the socket of a shared sse-server, and holds its lock.

@@ -178,7 +178,7 @@ func (all *startCheck) refresh() {
 		var lines []string
 		if !one.told && time.Since(one.began) >= all.after {
 			words, excuse := forprogram.Of(one.gw).Saying()
-			lines = late(one.server, words, excuse)
+			lines = late(one.server, words, excuse, time.Since(one.began) >= quiet*all.after)
 			one.told = len(lines) > 0
 		}
 		if isDue || len(lines) > 0 {
@@ -206,14 +206,20 @@ func (all *startCheck) sayLocked(name string, lines ...string) {
 	_, _ = io.WriteString(all.out, b.String())
 }
 
-// late says what is known of a server that has not answered yet; nothing if that is nothing.
-func late(s *config.Server, words, excuse string) (lines []string) {
+// quiet is how many times as long a server may be late that has written nothing: some write nothing and take their
+// time.
+const quiet = 2
+
+// late says what is known of a server that has not answered yet; nothing if that is nothing. isQuietForLong says that
+// one which has written nothing is late, too.
+func late(s *config.Server, words, excuse string, isQuietForLong bool) (lines []string) {
 	reason := "it has not answered initialize" + excuse
 	what := advice.Known(s, reason, words)
+	isQuiet := words == "" && excuse == ""
 	switch {
 	case s.Kind() != config.OfCommand:
 		return nil
-	case what == "" && (words == "" && excuse == "" || s.Installs()): // it may take its time
+	case what == "" && (isQuiet && !isQuietForLong || s.Installs()): // it may take its time
 		return nil
 	case what == "":
 		what = "wait, if it boots for long; else name a program that speaks MCP on stdin and stdout: " +
@@ -224,6 +230,9 @@ func late(s *config.Server, words, excuse string) (lines []string) {
 		for line := range strings.SplitSeq(plaintext.Words(words), stdio.LineBreak) {
 			lines = append(lines, "  | "+line)
 		}
+	}
+	if isQuiet {
+		lines[0] += ", and has written nothing"
 	}
 	return append(lines, "What to do: "+what+".")
 }

@@ -15,8 +15,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/advice"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/naming"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 )
@@ -160,7 +162,9 @@ func (t *trial) try(ctx context.Context, s *config.Server, isChosen bool) error 
 	defer end()
 	out, began := t.check.out(), time.Now()
 	shown := t.check.showWaiting(r.name+": starting", time.Duration(s.StartTimeout))
-	r.found, err = forprogram.Of(gw).Try(ctx) // its timeouts bound it
+	told := t.check.tellLate(gw, s, r.name)
+	r.found, err = t.open(ctx, gw) // its timeouts bound it
+	told()
 	shown()
 	r.took, r.ahead, r.err = time.Since(began), isAhead(s, gw), cmp.Or(err, r.found.NoTools)
 	t.read[s] = r
@@ -187,6 +191,52 @@ func (t *trial) try(ctx context.Context, s *config.Server, isChosen bool) error 
 		t.check.tellLosses(t.c.Check.For, offerOf(r).toClients())
 	}
 	return nil
+}
+
+// open opens a session, and says what the server is.
+func (t *trial) open(ctx context.Context, gw *gateway.Gateway) (handshake.Found, error) {
+	if t.c.Check.Learn {
+		return forprogram.Of(gw).CheckStart(ctx)
+	}
+	return forprogram.Of(gw).Try(ctx)
+}
+
+// tellLate says once what is known of a server that is late, while it is waited for. The caller must call end.
+func (k *Check) tellLate(gw *gateway.Gateway, s *config.Server, name string) (end func()) {
+	if len(s.Command) > 0 && naming.ProgramOf(s.Command) == "sse-server" { // which has servers of its own to wait for
+		return func() {}
+	}
+	began, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() { // ends with done
+		defer close(ended)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+			took := time.Since(began)
+			if took < k.silence() {
+				continue
+			}
+			words, excuse := forprogram.Of(gw).Saying()
+			lines := late(s, words, excuse, took >= quiet*k.silence())
+			if len(lines) == 0 {
+				continue
+			}
+			fmt.Fprintf(k.out(), "%s: still starting (%.0f s)\n", plaintext.Visible(name), took.Seconds())
+			for _, line := range lines {
+				fmt.Fprintf(k.out(), "  %s\n", plaintext.Visible(line))
+			}
+			return
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
 }
 
 // tellLosses prints what a client, or each one, will lose of a server. For a single client it also

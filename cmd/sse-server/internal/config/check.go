@@ -49,10 +49,13 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 			return err
 		}
 	}
+	if slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, c.AuditLog) {
+		return c.refuse("audit-log", "want the path of a file, or - for stdout, but got %q", c.AuditLog)
+	}
 	if err := c.checkDiagnosis(); err != nil {
 		return err
 	}
-	if err := c.checkConnect(); err != nil {
+	if err := errors.Join(c.checkConnect(), c.checkService()); err != nil {
 		return err
 	}
 	switch {

@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
@@ -113,8 +115,14 @@ func (c *Config) readMember(s *Server, member clientfile.Member, isProgram bool)
 var notInPath = regexp.MustCompile(`[^a-z0-9_]`)
 
 // pathName returns a name of a client's configuration as one that a path can have, which
-// may be empty.
+// may be empty. A letter with a mark is that letter.
 func pathName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(name))
 	name = strings.TrimLeft(notInPath.ReplaceAllString(strings.ToLower(name), "-"), "-_")
 	return strings.TrimRight(name[:min(len(name), 64)], "-")
 }

@@ -41,11 +41,11 @@ type Config struct {
 	TLSCert         string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
 	Expand          []string `group:"Remote server" only:"" placeholder:"NAME" help:"Variables of the environment that url and headers in the file of a client may send although the file belongs to a project, which others may have written."`
-	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, views, audit-log, oauth-client, public-url, oauth, scopes, principals and operators."`
+	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, views, oauth-client, public-url, oauth, scopes, principals and operators."`
 	Watch           bool     `group:"Server" common:"" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" common:"" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
-	AuditLog        string   `hidden:"" fixed:""` // a key of the file
+	AuditLog        string   `group:"Server" fixed:"" placeholder:"FILE" help:"File to which a line of JSON is added for each call of a tool: who called which, of which server and view, from which address and client, and how it ended. - means stdout."`
 	ExitUnused      Duration `group:"Server" http:"" fixed:"" placeholder:"DURATION" zero:"" help:"End when no client has been connected for this long. 0 means never."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
 	HTTPIdleTimeout Duration `group:"Server" http:"" name:"http-idle-timeout" fixed:"" placeholder:"DURATION" help:"Close a TCP connection that has had no request for this long. It should be longer than a proxy or load balancer in front keeps its connections, which else may send a request while this end closes."`
@@ -73,6 +73,8 @@ type Config struct {
 	// Shared is for sse-server itself: the socket of those who share it by stdio --connect. It serves there
 	// in place of Addr.
 	Shared string `hidden:""`
+	// OfFile says that this is the shared sse-server of its file.
+	OfFile bool `hidden:""`
 
 	// Keys of the file:
 	PublicURL string   `hidden:""`
@@ -89,14 +91,15 @@ type Config struct {
 
 	Serve struct{} `cmd:"" default:"1" help:"Serve over HTTP. This is what sse-server does without a command of its own."`
 	Stdio struct {
-		Connect string `placeholder:"URL" help:"Share one sse-server with other programs of this user. The URL, such as http://127.0.0.1:8080/mcp, is its name: they meet at a socket that no other user can open, and no port. If it does not run, start it with the other options and the command; it ends when nobody has been connected for 10m."`
+		Connect string `placeholder:"URL" help:"Share one sse-server with other programs of this user. The URL, such as http://127.0.0.1:8080/mcp, is its name: they meet at a socket that no other user can open, and no port. Without a URL it is the one of the file of --config, which takes only what the file names from the environment. If it does not run, start it with the other options and the command; it ends when nobody has been connected for 10m."`
 		Learn   bool   `hidden:"" help:"For sse-server itself: serve nobody, and remember what the server says to a client with the params of initialize on stdin."`
 		// LearnAfter is how long after its client has left a server starts in an empty folder.
 		LearnAfter Duration `hidden:"" default:"1m" help:"For tests of sse-server itself."`
 	} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs: with several servers in the file, all of them together. With --connect, through an sse-server that others use too."`
 	Init struct {
 		File string `arg:"" optional:"" help:"File to write. Without it, servers.yaml."`
-	} `cmd:"" help:"Write a servers.yaml with the servers that Claude, Cursor, VS Code, Zed, Codex and others have here, or with the command after --."`
+		Yes  bool   `help:"Let each client use the gateway in the place of its own entries, without a question."`
+	} `cmd:"" help:"Write a servers.yaml with the servers that Claude, Cursor, VS Code, Zed, Codex and others have here, or with the command after --. On a terminal it then starts each once, and asks for each client whether it shall use the gateway in the place of its own entries."`
 	ConnectClient struct {
 		Client string `arg:"" optional:"" help:"Name of the client, such as cursor."`
 		Server string `arg:"" optional:"" help:"Name of one of several servers. Without it, all."`
@@ -110,6 +113,12 @@ type Config struct {
 		Shell  string `arg:"" optional:"" help:"bash, zsh or fish."`
 		Values string `hidden:"" help:"For completions themselves: print what can follow this flag or command, a line each."`
 	} `cmd:"" help:"Print the completion for a shell: bash, zsh or fish."`
+	VersionOf struct {
+		Check bool `help:"Also ask GitHub whether there is a newer release. Nothing else asks there."`
+	} `cmd:"" name:"version" help:"Print the version. With --check, also say whether there is a newer one."`
+	Service struct {
+		Do string `arg:"" optional:"" help:"install, uninstall or status."`
+	} `cmd:"" help:"Keep the gateway of the file of --config running for this user, for clients that init has given to it: install writes a service of the system and starts it, uninstall removes it, status says how it is."`
 	Tools struct {
 		Name string `arg:"" optional:"" help:"Name of one server or view. Without it, all."`
 		For  string `placeholder:"CLIENT" help:"Compare with the limits of this client alone: claude-code, codex, cursor, trae and others. Without it, with those of each."`
@@ -123,11 +132,12 @@ type Config struct {
 		Origin  string   `placeholder:"ORIGIN" help:"With --url, also try what the browser does for a web page of this origin, such as https://app.example.com."`
 		Wait    Duration `placeholder:"DURATION" help:"With --url, also leave a stream silent for this long, such as 70s, to see whether a proxy cuts it."`
 		JSON    bool     `name:"json" help:"With --url, print the steps as JSON."`
+		Learn   bool     `name:"learn-too" hidden:"" help:"For sse-server itself: remember what servers say, as when they serve clients."`
 	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server, or with NAME that one. With --for CLIENT, also say what a client such as claude-code, or all, will lose of each. With --url of a running gateway or server, try step by step what a client meets there."`
 
 	// The fields below follow from the options. Load sets them, and nobody changes them later.
 
-	// Does is the command: serve, stdio, init, connect, completion, tools or check.
+	// Does is the command: serve, stdio, init, connect, completion, service, tools or check.
 	Does string `kong:"-"`
 	// Tokens has the principals by their tokens. It is nil if there is no file of tokens.
 	Tokens map[string]string `kong:"-"`
@@ -210,7 +220,7 @@ type Server struct {
 	Transports     []string `group:"Protocol" http:"" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
 	Sessions       string   `group:"Protocol" common:"" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
-	Warm           *int     `group:"Protocol" common:"" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections; one that is taken is replaced. Without it, 1 for a command of which each connection gets a process of its own, unless it has --principal-env: while nothing is remembered of it, and after its last use for as long as process-idle says. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
+	Warm           *int     `group:"Protocol" common:"" placeholder:"N" zero:"" process:"" help:"Number of servers to keep started ahead of connections; one that is taken is replaced. Without it, 1 for a command of which each connection gets a process of its own, unless it has --principal-env: while nothing is remembered of it, and after its last use for as long as process-idle says. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
 
 	Remember    bool      `group:"Protocol" negatable:"" for:"command" help:"Remember what the server answered to initialize and its lists of tools, prompts and resources, also for the next start of sse-server, and answer from that while its process starts. Each start compares. Nothing is remembered with --max-in-flight. It is kept in remembered in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
 	RememberFor Duration  `group:"Protocol" placeholder:"DURATION" for:"command" help:"Age of what is remembered from which the server is asked again in the background when a client comes."`
@@ -302,7 +312,9 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 	if running.secrets != nil { // what was a secret stays one, also if its server has left the file
 		*c.secrets = slices.Clone(*running.secrets)
 	}
-	if err := c.readFlags(args); err != nil || c.HelpText != "" || c.Version {
+	err := c.readFlags(args)
+	c.Version = c.Version || c.Does == "version"
+	if err != nil || c.HelpText != "" || c.Version {
 		return c, err
 	}
 	for _, flag := range c.flags {
@@ -398,7 +410,7 @@ func flagText(v reflect.Value) string {
 const selectionGroup = "Selection"
 
 // internalFlags are those with which sse-server starts itself.
-var internalFlags = map[string]bool{"learn": true, "learn-after": true, "shared": true, "values": true}
+var internalFlags = map[string]bool{"learn": true, "learn-after": true, "learn-too": true, "of-file": true, "shared": true, "values": true}
 
 // readFlags sets the options and the command that the arguments give.
 func (c *Config) readFlags(args []string) error {
@@ -414,6 +426,7 @@ func (c *Config) readFlags(args []string) error {
 	if len(args) > 0 && words[args[0]] != "" {
 		args = append([]string{words[args[0]]}, args[1:]...)
 	}
+	args = withNameOfFile(args)
 	parser := newParser(c, &c.Server)
 	ctx, err := parser.Parse(args)
 	if err != nil {
@@ -481,6 +494,9 @@ func (s *Server) set(flag *kong.Flag, texts []string, place string) (err error) 
 	return nil
 }
 
+// maxProcesses bounds how many processes of a server are started ahead.
+const maxProcesses = 1000
+
 // maxCount keeps sums and products of counts far from overflow.
 const maxCount = 100_000_000
 
@@ -507,6 +523,8 @@ func verify(flag *kong.Flag) error {
 		return errors.New("0 is refused: want more, or leave it out")
 	case number < 0:
 		return fmt.Errorf("want %s, but got %q", numbersOf(flag), flagText(v))
+	case flag.Tag.Has("process") && number > maxProcesses:
+		return fmt.Errorf("want a number up to %d, as each is a process, but got %q", maxProcesses, flagText(v))
 	case v.Type().PkgPath() == "" && !(number <= maxCount): // not NaN either
 		return fmt.Errorf("want a number up to %d, but got %q", maxCount, flagText(v))
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,52 @@ func TestStartMeansServe(t *testing.T) {
 		if c := mustLoad(t, nil, word, "--warm", "3", "--", "x"); c.Does != "serve" || *c.Warm != 3 {
 			t.Errorf("%s: got %s", word, c.Does)
 		}
+	}
+}
+
+// Without a URL the name is that of the file, whatever the folder, and what clients get is what init has made for them.
+func TestConnectToTheServerOfAFile(t *testing.T) {
+	env := map[string]string{"HOME": "/home/ada"}
+	const two = "servers: {a: {command: [x]}, b: {command: [y]}}\n"
+	names := map[string]bool{}
+	for file, path := range map[string]string{
+		"servers: {a: {command: [x]}}\n":                                               "/a/mcp",
+		two + "views: {all: {servers: {a: {}, b: {}}}}\n":                              "/all/mcp",
+		two + "views: {all: {servers: {a: {}, b: {}}}, gateway: {servers: {a: {}}}}\n": "/gateway/mcp",
+	} {
+		file = clitest.WriteFile(t, "gw.yaml", file)
+		c := mustLoad(t, env, "stdio", "--connect", "--config", file, "--log-level", "debug")
+		if c.Connect.Path != path || !c.ConnectsToFile() {
+			t.Errorf("got %s, want %s", c.Connect, path)
+		}
+		want := "--log-level=debug --config=" + file + " --of-file --watch --exit-unused=10m --no-start-check"
+		if got := strings.Join(c.DaemonArgs, " "); got != want {
+			t.Errorf("the server gets %s, want %s", got, want)
+		}
+		again := mustLoad(t, env, c.DaemonArgs...)
+		if again.Does != "serve" || !again.IsOfFile() || again.SocketName() != c.Connect.Port() {
+			t.Errorf("the server reads %q, %s", again.Does, again.SocketName())
+		}
+		t.Chdir(filepath.Dir(file))
+		if other := mustLoad(t, env, "stdio", "--config", "gw.yaml", "--connect"); other.Connect.String() != c.Connect.String() {
+			t.Errorf("by a relative path: got %s, want %s", other.Connect, c.Connect)
+		}
+		names[c.Connect.Port()] = true
+	}
+	if len(names) != 3 {
+		t.Errorf("three files have the names %v", names)
+	}
+	for args, want := range map[string]string{
+		"stdio --connect":                         "--connect: without a URL it means the sse-server of a file: want --config FILE too",
+		"stdio --connect -- x":                    "want --config FILE too",
+		"stdio --connect --config ":               "and it has a, b: name the view that clients get gateway",
+		"stdio --connect --auth-tokens-file t -c": "not with --auth-tokens-file",
+	} {
+		if strings.HasSuffix(args, "-c") || strings.HasSuffix(args, " ") {
+			content := map[bool]string{true: two, false: "servers: {a: {command: [x]}}\n"}[strings.HasSuffix(args, " ")]
+			args += " " + clitest.WriteFile(t, "other.yaml", content)
+		}
+		wantRefusal(t, env, want, strings.Fields(args)...)
 	}
 }
 

@@ -263,6 +263,8 @@ func (c *Config) refuseKey(s *Server, key *token.Token, isOfClient, isOfZed bool
 		(isOfZed || !strings.Contains(key.Value, "_")):
 		c.ignored = append(c.ignored, key.Value)
 		return nil
+	case meantBy(key.Value).isKey:
+		return c.at(key, "unknown key %q: %s", key.Value, meantBy(key.Value).place)
 	case s.Name != "":
 		return c.at(key, "unknown key %q in servers.%s%s; see sse-server --help-all; "+
 			"options about all servers belong to the top level", key.Value, s.Name, s.suggestion(key.Value))

@@ -31,6 +31,8 @@ type Entry struct {
 	// ReadsFiles says that ${file:PATH} in its URL and headers is a reference, because sse-server has replaced it so
 	// far.
 	ReadsFiles bool
+	// Apart says that it stays with its client: it is not in the view that clients get in the place of their entries.
+	Apart bool
 }
 
 // Making says how a file is made.
@@ -64,8 +66,10 @@ func asTexts(of []string) (all []text) {
 // File is a file of options that has been made.
 type File struct {
 	Data []byte
-	// Names are those of its servers.
-	Names []string
+	// Names are those of its servers, and NameOf has that of each entry.
+	Names, NameOf []string
+	// Gateway is the name of the server or view that clients get in the place of their entries; empty: there is none.
+	Gateway string
 	// Variables are those of the environment that it refers to, with what is known of each, which may be
 	// empty.
 	Variables []Variable
@@ -88,6 +92,7 @@ func FileOf(entries []Entry, how Making) (f File) {
 	f.how, f.EnvFiles = how, map[string][]byte{}
 	servers, comments := yaml.MapSlice{}, yaml.CommentMap{}
 	known := map[string]string{} // what is served, by its name
+	var together []string        // in the place of entries of clients
 	for _, e := range entries {
 		// A map has an order in the text.
 		what := fmt.Sprintf("%q", []any{e.Command, e.Env, e.EnvFile, e.Dir, e.URL, e.Header})
@@ -96,6 +101,10 @@ func FileOf(entries []Entry, how Making) (f File) {
 			name = strings.Trim(name+"-server", "-")
 		}
 		name = free(name, func(name string) bool { was, there := known[name]; return !there || was == what })
+		f.NameOf = append(f.NameOf, name)
+		if !e.Apart && !slices.Contains(together, name) {
+			together = append(together, name)
+		}
 		if _, there := known[name]; there {
 			continue
 		}
@@ -107,8 +116,8 @@ func FileOf(entries []Entry, how Making) (f File) {
 		}
 	}
 	file := yaml.MapSlice{{Key: serversKey, Value: servers}}
-	if view := f.viewOfAll(); view != nil {
-		file = append(file, yaml.MapItem{Key: viewsKey, Value: view})
+	if views := f.views(together); views != nil {
+		file = append(file, yaml.MapItem{Key: viewsKey, Value: views})
 	}
 	data, err := yaml.MarshalWithOptions(file, yaml.WithComment(comments), yaml.IndentSequence(true))
 	if err != nil { // texts in lists and mappings have a form
@@ -118,26 +127,59 @@ func FileOf(entries []Entry, how Making) (f File) {
 	return f
 }
 
-// viewOfAll returns views of the file with one that has each server; nil if there is one server, or too many.
-func (f *File) viewOfAll() yaml.MapSlice {
+// views returns the views of the file: one that has each server, if there are several, and one that has those which
+// are in the place of entries of clients, if these are others. They are nil if there are none, or too many servers.
+func (f *File) views(together []string) (all yaml.MapSlice) {
+	add := func(name string, servers []string) string {
+		name = free(name, func(name string) bool { return !slices.Contains(f.Names, name) })
+		all = append(all, yaml.MapItem{Key: name, Value: yaml.MapSlice{{Key: serversKey, Value: membersOf(servers)}}})
+		return name
+	}
 	switch {
 	case len(f.Names) < 2:
+		if len(together) == 1 {
+			f.Gateway = together[0]
+		}
 		return nil
 	case len(f.Names) > merge.MaxMembers:
 		f.warn("%d servers are too many for one view, which has at most %d: name views of those that belong together",
 			len(f.Names), merge.MaxMembers)
-		return nil
+	default:
+		name := add("all", f.Names)
+		if len(together) == len(f.Names) {
+			f.Gateway = name
+			return all
+		}
 	}
-	var members yaml.MapSlice
-	for _, server := range f.Names {
+	// A server of that name would have it, and stdio --connect finds the view by it.
+	if len(together) > 0 && len(together) < len(f.Names) && len(together) <= merge.MaxMembers &&
+		!slices.Contains(f.Names, GatewayName) {
+		f.Gateway = add(GatewayName, together)
+	}
+	return all
+}
+
+// PrefixInGateway returns what the tools of a server have before their names in what clients get.
+func (f *File) PrefixInGateway(server string) string {
+	switch prefix := prefixOf(server); {
+	case server == f.Gateway:
+		return ""
+	case prefix != nil:
+		return *prefix
+	}
+	return server + "__"
+}
+
+// membersOf returns the servers of a view, with a prefix where the name cannot be that.
+func membersOf(servers []string) (members yaml.MapSlice) {
+	for _, server := range servers {
 		rules := yaml.MapSlice{}
 		if prefix := prefixOf(server); prefix != nil {
 			rules = append(rules, yaml.MapItem{Key: "prefix", Value: text(*prefix)})
 		}
 		members = append(members, yaml.MapItem{Key: server, Value: rules})
 	}
-	name := free("all", func(name string) bool { return !slices.Contains(f.Names, name) })
-	return yaml.MapSlice{{Key: name, Value: yaml.MapSlice{{Key: serversKey, Value: members}}}}
+	return members
 }
 
 // free returns a name like this one that nobody has.

@@ -19,6 +19,7 @@ type meaning struct {
 	option  string // the option that they mean, with its value; empty: there is none, and place says what to do
 	withURL string // the option that they mean if --url is there, as a token is for that server; empty: the same
 	place   string
+	isKey   bool // place is also about a key of the file
 }
 
 // addressTyped are the names of flags whose value is an address, its host or its port.
@@ -35,14 +36,30 @@ var meanings = []meaning{
 	{typed: "quiet silent", option: "log-level error"},
 	{typed: "shared stateless", option: "sessions shared"},
 	{typed: "heartbeat", option: "heartbeat-interval 15s"},
-	{typed: "cors origin corsorigin", option: "allowed-origins ORIGIN"},
+	{typed: "cors origin corsorigin alloworigin alloworigins allowedorigin", option: "allowed-origins ORIGIN"},
 	{typed: "cert", option: "tls-cert FILE"},
 	{typed: "key", option: "tls-key FILE"},
 	{typed: "cwd", option: "dir DIR"},
 	{typed: "headers", option: "header 'NAME: VALUE'"},
 	{typed: "e", option: "env NAME=VALUE"},
 	{typed: "healthendpoint", option: "admin-addr HOST:PORT, which has /healthz"},
+	{typed: "path basepath", option: "prefix PATH, before /mcp"},
+	{typed: "maxsessions maxclients", option: "max-connections N"},
+	{typed: "reload hotreload", option: "watch"},
 	{typed: "metrics", option: "admin-addr HOST:PORT, which has /metrics"},
+
+	{typed: "logfile", place: "the log goes to stderr: put 2> FILE after the command, or let systemd keep it"},
+	{typed: "noauth disableauth", place: "there is no authentication without --auth-tokens-file and oauth: leave it " +
+		"out; an address that other machines reach also needs --insecure then"},
+	{typed: "ui web dashboard inspector", place: "a page is at the URL of each server for browsers: leave it out; " +
+		"--no-page switches it off"},
+	{typed: "namedserver namedserverconfig servers", place: "several servers are listed in a file, below servers, " +
+		"as in: sse-server --config servers.yaml; docs/getting-started.md shows one"},
+	{typed: "passenvironment", place: "a command gets the environment without it: leave it out; --env-allow names " +
+		"variables to let it have only these"},
+	{typed: "baseurl publicurl", place: "a client is told paths alone, which work behind any address; public-url of " +
+		"the file that --config names is for logins and for what people paste"},
+	{typed: "disabled", isKey: true, place: "put # before each line of the server; entries of mcpServers may have it"},
 
 	{typed: "command cmd exec stdio", place: "the command to serve goes after --, as in: sse-server -- npx -y server"},
 	{typed: "args",
@@ -66,7 +83,8 @@ var meanings = []meaning{
 const ofRemote = "header 'Authorization: Bearer TOKEN'"
 
 // words are first arguments of other programs that mean one of ours.
-var words = map[string]string{"version": "--version", "help": "--help", "start": "serve", "run": "serve"}
+var words = map[string]string{"help": "--help", "start": "serve", "run": "serve",
+	"list": "tools", "ls": "tools"}
 
 // meantBy returns what a name means; the zero meaning if that is not known.
 func meantBy(name string) meaning {

@@ -23,6 +23,8 @@ func Values(word string) []string {
 		return clients.Names(clients.WithEntry())
 	case "completion":
 		return shells
+	case "service":
+		return serviceWords
 	}
 	c := newConfig()
 	flags := newParser(c, &c.Server).Model.Flags

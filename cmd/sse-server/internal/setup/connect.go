@@ -47,6 +47,10 @@ func (cmd *Command) Connect(c *config.Config) int {
 		return exit.Refuse(cmd.Stderr, err)
 	}
 	left := leftOut(c)
+	if at, err := url.Parse(c.URL); c.URL != "" && err == nil && strings.Trim(at.Path, "/") == "" {
+		fmt.Fprintf(cmd.Stderr, "sse-server: the URL has no path: that of an sse-server ends with /mcp, as in: --url %s\n",
+			(&url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/mcp"}).String())
+	}
 	if len(left) > 0 {
 		fmt.Fprintf(cmd.Stderr, "sse-server: left out, as it may be secret: %s; add what the client needs\n",
 			strings.Join(left, ", "))
@@ -119,6 +123,14 @@ func (cmd *Command) undoEntries(c *config.Config, client clients.Client, files [
 	editor, err := cmd.editor(c, client, files)
 	if err != nil {
 		return exit.Refuse(cmd.Stderr, err)
+	}
+	if c.ConnectClient.File == "" { // init has also changed files to which connect writes nothing
+		for _, file := range append(slices.Clone(files), clientfile.Others(client.Entry, cmd.home())...) {
+			if editor.Knows(file) {
+				files = []string{file}
+				break
+			}
+		}
 	}
 	undone, err := editor.Undo(client, files[0], c.ConnectClient.Server)
 	if err != nil {

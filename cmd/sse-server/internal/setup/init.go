@@ -29,7 +29,7 @@ func (cmd *Command) Init(c *config.Config) int {
 			"sse-server: %s is there already: give another name, as in: sse-server init other.yaml\n", file)
 		return exit.Failure
 	}
-	entries, ours := cmd.found(c)
+	entries, found, ours := cmd.found(c)
 	if len(ours) > 0 {
 		fmt.Fprintf(cmd.Stdout, "Left out, as they lead to sse-server itself (with another --addr what is at this "+
 			"one is taken): %s\n", plaintext.Visible(strings.Join(ours, ", ")))
@@ -57,7 +57,8 @@ func (cmd *Command) Init(c *config.Config) int {
 	for _, path := range slices.Sorted(maps.Keys(made.EnvFiles)) {
 		fmt.Fprintf(cmd.Stdout, "Values that may be secret are in %s\n", path)
 	}
-	cmd.checkMade(file, made)
+	isWhole := cmd.checkMade(file, made)
+	cmd.offerGateway(c, file, made, found, isWhole)
 	addr := ""
 	if c.Given("addr") { // for which the entries were chosen
 		addr = " --addr " + string(c.Addr)
@@ -122,8 +123,8 @@ func (cmd *Command) tellVariables(all []config.Variable) {
 }
 
 // checkMade says what a file that has been made lacks, and what check would refuse in it once its variables
-// are set.
-func (cmd *Command) checkMade(file string, made config.File) {
+// are set. It reports whether the file can be served as it is.
+func (cmd *Command) checkMade(file string, made config.File) (isWhole bool) {
 	c, err := config.Load([]string{"check", "--offline", "--config", file}, func(name string) (string, bool) {
 		value, set := cmd.LookupEnv(name)
 		if !set && slices.ContainsFunc(made.Variables, func(v config.Variable) bool { return v.Name == name }) {
@@ -146,13 +147,17 @@ func (cmd *Command) checkMade(file string, made config.File) {
 	for _, warning := range warnings {
 		fmt.Fprintf(cmd.Stderr, "sse-server: %s\n", plaintext.Visible(warning))
 	}
+	return err == nil && !slices.ContainsFunc(made.Variables, func(v config.Variable) bool {
+		_, set := cmd.LookupEnv(v.Name)
+		return !set
+	})
 }
 
 // found returns what the arguments say, else what the files of clients have, without the entries that lead
-// to this sse-server itself, which it names.
-func (cmd *Command) found(c *config.Config) (entries []config.Entry, ours []string) {
+// to this sse-server itself, which it names. in has where each of those of clients is.
+func (cmd *Command) found(c *config.Config) (entries []config.Entry, in []clientfile.Found, ours []string) {
 	if c.Server.Kind() != config.OfDemo {
-		return []config.Entry{c.EntryOf()}, nil
+		return []config.Entry{c.EntryOf()}, nil, nil
 	}
 	all, err := clientfile.Find(cmd.home())
 	if err != nil {
@@ -169,7 +174,7 @@ func (cmd *Command) found(c *config.Config) (entries []config.Entry, ours []stri
 		ignored[f.File] = append(ignored[f.File], f.Ignored...)
 		e := config.Entry{Name: f.Name, From: f.File, Command: f.Command, Env: f.Env, Dir: f.Dir, URL: f.URL,
 			Header: f.Header, Inputs: f.Inputs,
-			OfProject: !clientfile.IsOfUser(f.File, cmd.home())}
+			OfProject: !clientfile.IsOfUser(f.File, cmd.home()), Apart: f.Stays != ""}
 		if f.EnvFile != "" {
 			e.EnvFile = []string{f.EnvFile}
 		}
@@ -178,12 +183,12 @@ func (cmd *Command) found(c *config.Config) (entries []config.Entry, ours []stri
 			ours = append(ours, f.Name+" of "+f.File)
 			continue
 		}
-		entries = append(entries, behind)
+		entries, in = append(entries, behind), append(in, f)
 	}
 	for _, file := range files {
 		slices.Sort(ignored[file])
 		fmt.Fprintf(cmd.Stderr, "sse-server: %s: ignored, as they are the client's own: %s\n", file,
 			plaintext.Visible(strings.Join(slices.Compact(ignored[file]), ", ")))
 	}
-	return entries, ours
+	return entries, in, ours
 }

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,8 +39,19 @@ type ran struct {
 // runWith runs init or connect with environment variables.
 func runWith(t *testing.T, env map[string]string, args ...string) *ran {
 	t.Helper()
+	return runAsked(t, env, "", nil, args...)
+}
+
+// runAsked is runWith of somebody who answers, for whom try starts servers; empty: nobody answers.
+func runAsked(
+	t *testing.T, env map[string]string, answers string, try func(file string, args ...string) int, args ...string,
+) *ran {
+	t.Helper()
 	r := &ran{t: t}
-	cmd := &Command{Stdout: &r.out, Stderr: &r.log, LookupEnv: clitest.Environment(env)}
+	cmd := &Command{Stdout: &r.out, Stderr: &r.log, LookupEnv: clitest.Environment(env), Try: try}
+	if answers != "" {
+		cmd.Answers = strings.NewReader(answers)
+	}
 	c, err := config.Load(args, cmd.LookupEnv, new(config.Config))
 	switch {
 	case err != nil:

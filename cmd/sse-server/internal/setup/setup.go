@@ -17,6 +17,12 @@ import (
 type Command struct {
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
+
+	// Answers are read when somebody is asked; nil: nobody can be.
+	Answers io.Reader
+	// Try runs check with these arguments as the shared sse-server of a file would run a server: check says on Stdout
+	// what that is. It returns the exit code. nil: nothing is started.
+	Try func(file string, args ...string) int
 }
 
 // home returns the home directory, "" if there is none.

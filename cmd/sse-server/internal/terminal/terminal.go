@@ -30,6 +30,9 @@ func NewLine(out io.Writer) *Line {
 	return &Line{}
 }
 
+// Is reports whether a file is a terminal.
+func Is(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+
 // IsShown reports whether there is a terminal that shows the line.
 func (l *Line) IsShown() bool { return l.terminal != nil }
 

@@ -1,0 +1,148 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// threeClients writes the files of three clients, and returns them: Claude Code, Codex and Cursor, and one of a project.
+func threeClients(t *testing.T) (env map[string]string, claude, codex, cursor string) {
+	t.Helper()
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	claude, codex = filepath.Join(home, ".claude.json"), filepath.Join(home, ".codex", "config.toml")
+	cursor = filepath.Join(home, ".cursor", "mcp.json")
+	for file, content := range map[string]string{
+		claude: `{"numStartups": 3, "mcpServers": {"github": {"command": "true", "args": ["github"], "env": {"GITHUB_TOKEN": "` + secret + `"}},
+			"broken": {"command": "false"}, "here": {"command": "./here"}}}`,
+		codex:       "model = \"x\"\n\n[mcp_servers.github]\ncommand = \"true\"\nargs = [\"github\"]\nenv = {GITHUB_TOKEN = \"" + secret + "\"}\nstartup_timeout_sec = 9\n",
+		cursor:      `{"mcpServers": {"notes": {"command": "true", "args": ["notes"]}}}`,
+		".mcp.json": `{"mcpServers": {"evil": {"command": "true", "args": ["evil"]}}}`,
+		filepath.Join(home, ".claude", "settings.json"): `{"permissions": {"allow": ["mcp__github__search"]}}`,
+	} {
+		ssetest.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		ssetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
+	}
+	return map[string]string{"HOME": home}, claude, codex, cursor
+}
+
+// tries records what is started, and lets the server broken fail.
+func tries(started *[]string) func(string, ...string) int {
+	return func(_ string, args ...string) int {
+		*started = append(*started, strings.Join(args[:2], " "))
+		if args[1] == "broken" {
+			return exit.Failure
+		}
+		return exit.OK
+	}
+}
+
+func text(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	ssetest.Must(t, err)
+	return string(data)
+}
+
+// With --yes each client of the user gets one entry in the place of those that work, and gives it back. What belongs to a
+// project is not started, and stays, as does what depends on a folder or does not start.
+func TestInitGivesClientsTheGateway(t *testing.T) {
+	env, claude, codex, cursor := threeClients(t)
+	before := []string{text(t, claude), text(t, codex), text(t, cursor)}
+	var started []string
+	p := runAsked(t, env, "", tries(&started), "init", "--yes")
+	p.wantExit(exit.OK)
+	ssetest.Want(t, "started", started, []string{"check broken", "check github", "check notes", "check --start"})
+	whole, err := filepath.Abs("servers.yaml")
+	ssetest.Must(t, err)
+	entry := `"args":["stdio","--connect","--config","` + whole + `"]`
+	for file, has := range map[string][2]string{
+		claude: {`"gateway":{"type":"stdio","command":`, `"github"`}, cursor: {entry, `"notes"`},
+		codex: {"[mcp_servers.gateway]\ncommand = ", "github"},
+	} {
+		if got := text(t, file); !strings.Contains(got, has[0]) || strings.Contains(got, has[1]) {
+			t.Errorf("%s: got %s", file, got)
+		}
+	}
+	for _, stays := range []string{`"broken": {"command": "false"}`, `"here": {"command": "./here"}`, `"numStartups": 3`} {
+		ssetest.WantText(t, "Claude Code", text(t, claude), stays)
+	}
+	for _, want := range []string{
+		"servers.yaml has 5 servers: ", "  broken of " + claude + ": it did not start\n", "  here of " + claude + ": it has a relative path\n",
+		"  evil of .mcp.json: it belongs to a project\n",
+		"mcp__github__x becomes mcp__gateway__github__x\n", "settings.json: permissions.allow: mcp__github__search\n",
+		"github loses what is the client's own: startup_timeout_sec\n",
+		"Claude Code uses the gateway now. Restart it. sse-server connect claude-code --undo restores what was there.\n",
+	} {
+		ssetest.WantText(t, "what is said", p.out.String(), want)
+	}
+	c := mustLoad(t, env, "stdio", "--connect", "-c", "servers.yaml")
+	ssetest.Want(t, "what is served", c.Connect.Path, "/gateway/mcp")
+	for i, client := range []string{"claude-code", "codex", "cursor"} {
+		runWith(t, env, "connect", client, "--undo").wantExit(exit.OK)
+		file := []string{claude, codex, cursor}[i]
+		if got := text(t, file); strings.Contains(got, "gateway") || len(got) < len(before[i])-10 {
+			t.Errorf("%s: got %s, want %s", file, got, before[i])
+		}
+	}
+}
+
+// Each client is asked for, and no answer is no.
+func TestInitAsksForEachClient(t *testing.T) {
+	env, claude, codex, cursor := threeClients(t)
+	before := map[string]string{claude: text(t, claude), codex: text(t, codex), cursor: text(t, cursor)}
+	var started []string
+	p := runAsked(t, env, "no\nYes\n", tries(&started), "init")
+	p.wantExit(exit.OK)
+	ssetest.Want(t, "questions", strings.Count(p.out.String(), "Use the gateway instead? [y/N] "), 3)
+	var changed []string
+	for file, was := range before {
+		if text(t, file) != was {
+			changed = append(changed, file)
+		}
+	}
+	ssetest.Want(t, "changed", changed, []string{codex})
+}
+
+// Nothing starts and nothing changes if nobody can answer, if the file cannot be served yet, or if the gateway does not
+// answer.
+func TestInitChangesNoClient(t *testing.T) {
+	for what, test := range map[string]struct {
+		answers string
+		args    []string
+		broken  bool // a variable is missing
+		try     func(string, ...string) int
+		starts  bool
+		log     string
+	}{
+		"nobody answers": {"", []string{"init"}, false, func(string, ...string) int { return exit.OK }, false, ""},
+		"a variable":     {"", []string{"init", "--yes"}, true, func(string, ...string) int { return exit.OK }, false, "no client is changed, because servers.yaml cannot be served yet"},
+		"nothing starts": {"", []string{"init", "--yes"}, false, func(string, ...string) int { return exit.Failure }, true, ""},
+		"the gateway is wrong": {"y\ny\ny\n", []string{"init"}, false, func(_ string, args ...string) int {
+			return map[bool]int{true: exit.Failure}[slices.Contains(args, "--start")]
+		}, true, "no client is changed, because the gateway does not answer"},
+	} {
+		env, claude, codex, cursor := threeClients(t)
+		if test.broken {
+			ssetest.Must(t, os.WriteFile(cursor, []byte(`{"mcpServers": {"notes": {"command": "true", "args": ["${NOT_SET}"]}}}`), 0o600))
+		}
+		before := text(t, claude) + text(t, codex) + text(t, cursor)
+		isStarted := false
+		p := runAsked(t, env, test.answers, func(file string, args ...string) int {
+			isStarted = true
+			return test.try(file, args...)
+		}, test.args...)
+		p.wantExit(exit.OK)
+		ssetest.Want(t, what+": something starts", isStarted, test.starts)
+		ssetest.Want(t, what+": the files", text(t, claude)+text(t, codex)+text(t, cursor), before)
+		if !strings.Contains(p.log.String(), test.log) || strings.Contains(p.out.String(), secret) {
+			t.Errorf("%s: got %s%s", what, p.out.String(), p.log.String())
+		}
+	}
+}
