@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -179,34 +178,22 @@ func (m *Main) system() setup.System {
 	home, _ := os.UserConfigDir()
 	return setup.System{
 		OS: runtime.GOOS, Program: self, SocketOf: background.SocketOf, ConfigHome: home,
-		Run: func(name string, args ...string) (string, error) {
-			output, err := exec.Command(name, args...).CombinedOutput()
-			return string(output), err
-		},
+		Run: background.Run,
 	}
 }
 
 // try runs check with these arguments as a program of its own, in the environment and the folder that the shared
-// sse-server of a file has, and returns its exit code.
-func (m *Main) try(file string, args ...string) int {
+// sse-server of a file has. It returns what check says of the server, and the exit code.
+func (m *Main) try(file string, args ...string) (said string, code int) {
 	c, err := config.Load([]string{"stdio", "--connect", "--config", file}, m.LookupEnv, new(config.Config))
 	if err != nil {
-		return m.refuse(err)
+		return "", m.refuse(err)
 	}
-	self, err := os.Executable()
+	out, code, err := background.RunAsOfFile(c, m.Stderr, args...)
 	if err != nil {
-		return m.refuse(err)
+		return "", m.refuse(err)
 	}
-	cmd := exec.Command(self, args...)
-	cmd.Env, cmd.Dir, cmd.Stderr = background.EnvironmentOf(c), c.DirOfFile(), m.Stderr
-	out, err := cmd.Output()
-	_, _ = m.Stdout.Write(bytes.TrimPrefix(out, []byte(configurationOK))) // which is said of the file once
-	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exited.ExitCode()
-	} else if err != nil {
-		return m.refuse(err)
-	}
-	return exit.OK
+	return strings.TrimPrefix(string(out), configurationOK), code // that is said of the file once
 }
 
 // configurationOK is what check says first.

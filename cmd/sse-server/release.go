@@ -81,8 +81,8 @@ func askRelease(at string) (newest release, err error) {
 	return newest, nil
 }
 
-// isNewer reports whether a version comes after another one. Versions before a release, such as v1.2.0-rc.1, come before
-// it.
+// isNewer reports whether a version comes after another one. Versions before a release, such as v1.2.0-rc.1, come
+// before it.
 func isNewer(version, other string) bool {
 	is, was := numbersOf(version), numbersOf(other)
 	for i := range is {

@@ -6,6 +6,7 @@
 //	greeting.go  says whether that one is the same as the window would start
 //	socket.go    the socket where they meet, for this user alone; peer.go says who is at its other end
 //	unused.go    the sse-server: ends when nobody uses it
+//	run.go       programs that run to their end
 //
 // A process of its own learns what a server says, if the client does not wait for that:
 //

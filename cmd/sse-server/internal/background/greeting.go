@@ -157,9 +157,6 @@ func isOfWindow(c *config.Config, name string) bool {
 	return !c.Names(name) && (environ.IsAmbient(name) || environ.IsPlace(name) && !c.DependsOnDir())
 }
 
-// EnvironmentOf returns what the shared sse-server of c gets of the environment of this process.
-func EnvironmentOf(c *config.Config) []string { return inheritable(c, os.Environ()) }
-
 // inheritable returns the environment of a shared sse-server: that of this process without what says where this one
 // was started, and with the PATH that all have who share it. That of a file gets what a login has, and what it names.
 func inheritable(c *config.Config, env []string) []string {

@@ -50,8 +50,8 @@ type record struct {
 	Entries map[string]changed `json:"entries"`
 }
 
-// changed is an entry that was changed: the texts of it. Before is nil if there was none, and After is empty if there is
-// none since.
+// changed is an entry that was changed: the texts of it. Before is nil if there was none, and After is empty if there
+// is none since.
 type changed struct {
 	Before *string `json:"before"`
 	After  string  `json:"after"`

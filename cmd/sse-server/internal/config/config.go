@@ -410,7 +410,9 @@ func flagText(v reflect.Value) string {
 const selectionGroup = "Selection"
 
 // internalFlags are those with which sse-server starts itself.
-var internalFlags = map[string]bool{"learn": true, "learn-after": true, "learn-too": true, "of-file": true, "shared": true, "values": true}
+var internalFlags = map[string]bool{
+	"learn": true, "learn-after": true, "learn-too": true, "of-file": true, "shared": true, "values": true,
+}
 
 // readFlags sets the options and the command that the arguments give.
 func (c *Config) readFlags(args []string) error {

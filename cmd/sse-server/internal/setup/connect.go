@@ -48,7 +48,8 @@ func (cmd *Command) Connect(c *config.Config) int {
 	}
 	left := leftOut(c)
 	if at, err := url.Parse(c.URL); c.URL != "" && err == nil && strings.Trim(at.Path, "/") == "" {
-		fmt.Fprintf(cmd.Stderr, "sse-server: the URL has no path: that of an sse-server ends with /mcp, as in: --url %s\n",
+		fmt.Fprintf(cmd.Stderr,
+			"sse-server: the URL has no path: that of an sse-server ends with /mcp, as in: --url %s\n",
 			(&url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/mcp"}).String())
 	}
 	if len(left) > 0 {

@@ -1,5 +1,6 @@
 // Package setup helps people to set up clients: the banner and sse-server connect say what to paste, connect --write
-// puts it into the files of clients, and sse-server init makes a file of servers from those. It starts nothing.
+// puts it into the files of clients, and sse-server init makes a file of servers from those, and lets clients use that.
+// sse-server service makes a service of the system. It starts what Command.Try and System.Run start, and nothing else.
 //
 // Banner writes to any writer. Connect and Init are commands: they print what they have done to Stdout, what went wrong
 // or is left to do to Stderr, and return the exit code. Both get a configuration that config.Load has checked.
@@ -36,4 +37,6 @@
 //	banner.go   what is shown when sse-server serves
 //	connect.go  the entry for a client: printed, written, taken back
 //	init.go     the file of servers; config.FileOf makes its text
+//	offer.go    clients that use the gateway in the place of their own entries
+//	service.go  the service of the system
 package setup

@@ -44,7 +44,7 @@ func runWith(t *testing.T, env map[string]string, args ...string) *ran {
 
 // runAsked is runWith of somebody who answers, for whom try starts servers; empty: nobody answers.
 func runAsked(
-	t *testing.T, env map[string]string, answers string, try func(file string, args ...string) int, args ...string,
+	t *testing.T, env map[string]string, answers string, try func(file string, args ...string) (string, int), args ...string,
 ) *ran {
 	t.Helper()
 	r := &ran{t: t}

@@ -54,7 +54,9 @@ func (cmd *Command) offerGateway(
 	fmt.Fprintln(cmd.Stdout, "\nEach server starts once:")
 	var failed []string
 	for _, name := range names {
-		if cmd.Try(whole, "check", name, "--config", whole, "--learn-too", "--log-level", "error") != exit.OK {
+		said, code := cmd.Try(whole, "check", name, "--config", whole, "--learn-too", "--log-level", "error")
+		fmt.Fprint(cmd.Stdout, said)
+		if code != exit.OK {
 			failed = append(failed, name)
 		}
 	}
@@ -69,9 +71,7 @@ func (cmd *Command) offerGateway(
 	program := ourselves(os.Executable())
 	args := []string{"stdio", "--connect", "--config", whole}
 	fmt.Fprintln(cmd.Stdout, "\nThrough the gateway, as clients start it:")
-	try := []string{"check", "--start", "--name", config.GatewayName, "--no-remember", "--log-level", "error", "--",
-		program}
-	if cmd.Try(whole, append(try, args...)...) != exit.OK {
+	if !cmd.tryGateway(whole, append([]string{program}, args...)) {
 		fmt.Fprintln(cmd.Stderr, "sse-server: no client is changed, because the gateway does not answer")
 		return
 	}
@@ -89,6 +89,25 @@ func (cmd *Command) offerGateway(
 		}
 		cmd.exchange(c, p, clients.Server{Name: p.freeName(found), Program: program, Args: args})
 	}
+}
+
+// maxGatewayTries is how often the gateway is tried until it has tools: its servers start when it does, and a list that
+// is asked for before is without their tools.
+const maxGatewayTries = 3
+
+// tryGateway says what the gateway of a file is to a client that starts it with a command, and reports whether it works.
+func (cmd *Command) tryGateway(file string, command []string) bool {
+	try := append([]string{"check", "--start", "--name", config.GatewayName, "--no-remember", "--log-level", "error",
+		"--"}, command...)
+	var said string
+	var code int
+	for range maxGatewayTries {
+		if said, code = cmd.Try(file, try...); code != exit.OK || !strings.Contains(said, ": 0 tools") {
+			break
+		}
+	}
+	fmt.Fprint(cmd.Stdout, said)
+	return code == exit.OK
 }
 
 // placesOf returns the files of clients of which entries can go, and the names of the servers of these. nameOf has that

@@ -33,13 +33,16 @@ func threeClients(t *testing.T) (env map[string]string, claude, codex, cursor st
 }
 
 // tries records what is started, and lets the server broken fail.
-func tries(started *[]string) func(string, ...string) int {
-	return func(_ string, args ...string) int {
+func tries(started *[]string) func(string, ...string) (string, int) {
+	return func(_ string, args ...string) (string, int) {
 		*started = append(*started, strings.Join(args[:2], " "))
-		if args[1] == "broken" {
-			return exit.Failure
+		switch {
+		case args[1] == "broken":
+			return "broken: FAILED\n", exit.Failure
+		case args[1] == "--start" && !slices.Contains((*started)[:len(*started)-1], "check --start"): // its servers start
+			return "gateway: 0 tools\n", exit.OK
 		}
-		return exit.OK
+		return args[1] + ": 7 tools\n", exit.OK
 	}
 }
 
@@ -58,7 +61,7 @@ func TestInitGivesClientsTheGateway(t *testing.T) {
 	var started []string
 	p := runAsked(t, env, "", tries(&started), "init", "--yes")
 	p.wantExit(exit.OK)
-	ssetest.Want(t, "started", started, []string{"check broken", "check github", "check notes", "check --start"})
+	ssetest.Want(t, "started", started, []string{"check broken", "check github", "check notes", "check --start", "check --start"})
 	whole, err := filepath.Abs("servers.yaml")
 	ssetest.Must(t, err)
 	entry := `"args":["stdio","--connect","--config","` + whole + `"]`
@@ -74,7 +77,7 @@ func TestInitGivesClientsTheGateway(t *testing.T) {
 		ssetest.WantText(t, "Claude Code", text(t, claude), stays)
 	}
 	for _, want := range []string{
-		"servers.yaml has 5 servers: ", "  broken of " + claude + ": it did not start\n", "  here of " + claude + ": it has a relative path\n",
+		"servers.yaml has 5 servers: ", "broken: FAILED\ngithub: 7 tools\nnotes: 7 tools\n", "as clients start it:\n--start: 7 tools\n", "  broken of " + claude + ": it did not start\n", "  here of " + claude + ": it has a relative path\n",
 		"  evil of .mcp.json: it belongs to a project\n",
 		"mcp__github__x becomes mcp__gateway__github__x\n", "settings.json: permissions.allow: mcp__github__search\n",
 		"github loses what is the client's own: startup_timeout_sec\n",
@@ -117,14 +120,14 @@ func TestInitChangesNoClient(t *testing.T) {
 		answers string
 		args    []string
 		broken  bool // a variable is missing
-		try     func(string, ...string) int
+		try     func(args []string) int
 		starts  bool
 		log     string
 	}{
-		"nobody answers": {"", []string{"init"}, false, func(string, ...string) int { return exit.OK }, false, ""},
-		"a variable":     {"", []string{"init", "--yes"}, true, func(string, ...string) int { return exit.OK }, false, "no client is changed, because servers.yaml cannot be served yet"},
-		"nothing starts": {"", []string{"init", "--yes"}, false, func(string, ...string) int { return exit.Failure }, true, ""},
-		"the gateway is wrong": {"y\ny\ny\n", []string{"init"}, false, func(_ string, args ...string) int {
+		"nobody answers": {"", []string{"init"}, false, func([]string) int { return exit.OK }, false, ""},
+		"a variable":     {"", []string{"init", "--yes"}, true, func([]string) int { return exit.OK }, false, "no client is changed, because servers.yaml cannot be served yet"},
+		"nothing starts": {"", []string{"init", "--yes"}, false, func([]string) int { return exit.Failure }, true, ""},
+		"the gateway is wrong": {"y\ny\ny\n", []string{"init"}, false, func(args []string) int {
 			return map[bool]int{true: exit.Failure}[slices.Contains(args, "--start")]
 		}, true, "no client is changed, because the gateway does not answer"},
 	} {
@@ -134,9 +137,9 @@ func TestInitChangesNoClient(t *testing.T) {
 		}
 		before := text(t, claude) + text(t, codex) + text(t, cursor)
 		isStarted := false
-		p := runAsked(t, env, test.answers, func(file string, args ...string) int {
+		p := runAsked(t, env, test.answers, func(_ string, args ...string) (string, int) {
 			isStarted = true
-			return test.try(file, args...)
+			return "", test.try(args)
 		}, test.args...)
 		p.wantExit(exit.OK)
 		ssetest.Want(t, what+": something starts", isStarted, test.starts)

@@ -98,8 +98,8 @@ func (cmd *Command) Service(c *config.Config, on System) int {
 		return cmd.uninstallService(on, m)
 	}
 	if _, err := os.Lstat(m.file); err != nil {
-		fmt.Fprintf(cmd.Stdout, "There is no service: %s is missing. sse-server service install --config FILE makes it.\n",
-			m.file)
+		fmt.Fprintf(cmd.Stdout,
+			"There is no service: %s is missing. sse-server service install --config FILE makes it.\n", m.file)
 		return exit.Failure
 	}
 	output, err := on.Run(m.status[0], m.status[1:]...)
@@ -130,8 +130,8 @@ func (cmd *Command) installService(c *config.Config, on System, m manager) int {
 	was, err := os.ReadFile(m.file)
 	switch {
 	case err == nil && string(was) != text:
-		fmt.Fprintf(cmd.Stderr, "sse-server: %s is there already, and differs: sse-server service uninstall removes it\n",
-			m.file)
+		fmt.Fprintf(cmd.Stderr,
+			"sse-server: %s is there already, and differs: sse-server service uninstall removes it\n", m.file)
 		return exit.Failure
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return exit.Refuse(cmd.Stderr, err)

@@ -20,9 +20,9 @@ type Command struct {
 
 	// Answers are read when somebody is asked; nil: nobody can be.
 	Answers io.Reader
-	// Try runs check with these arguments as the shared sse-server of a file would run a server: check says on Stdout
-	// what that is. It returns the exit code. nil: nothing is started.
-	Try func(file string, args ...string) int
+	// Try runs check with these arguments as the shared sse-server of a file would run a server. It returns what check
+	// says of the server, and its exit code. nil: nothing is started.
+	Try func(file string, args ...string) (said string, code int)
 }
 
 // home returns the home directory, "" if there is none.
