@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
 
@@ -68,8 +69,8 @@ func (cmd *Command) offerGateway(
 	if !slices.ContainsFunc(places, func(p place) bool { return len(p.entries) > 0 }) {
 		return
 	}
-	program := ourselves(os.Executable())
-	args := []string{"stdio", "--connect", "--config", whole}
+	program, before := startedBy(ourselves(os.Executable()), buildinfo.NPMPackage)
+	args := append(before, "stdio", "--connect", "--config", whole)
 	fmt.Fprintln(cmd.Stdout, "\nThrough the gateway, as clients start it:")
 	if !cmd.tryGateway(whole, append([]string{program}, args...)) {
 		fmt.Fprintln(cmd.Stderr, "sse-server: no client is changed, because the gateway does not answer")
