@@ -96,7 +96,8 @@ func (cmd *Command) offerGateway(
 // is asked for before is without their tools.
 const maxGatewayTries = 3
 
-// tryGateway says what the gateway of a file is to a client that starts it with a command, and reports whether it works.
+// tryGateway says what the gateway of a file is to a client that starts it with a command, and reports whether it
+// works.
 func (cmd *Command) tryGateway(file string, command []string) bool {
 	try := append([]string{"check", "--start", "--name", config.GatewayName, "--no-remember", "--log-level", "error",
 		"--"}, command...)
