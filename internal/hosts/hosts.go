@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -29,4 +30,29 @@ func Port(u *url.URL) string {
 		return "80"
 	}
 	return ""
+}
+
+// IsInside reports whether an address is of this machine or network, or of another one that no public server is in.
+func IsInside(at netip.Addr) bool {
+	at = at.Unmap()
+	return at.IsLoopback() || at.IsPrivate() || at.IsLinkLocalUnicast() || at.IsUnspecified() || at.IsMulticast() ||
+		slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(at) })
+}
+
+// special are networks that no public server is in, beside those that netip has words for.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),      // this network (RFC 791)
+	netip.MustParsePrefix("100.64.0.0/10"),  // a provider and its customers (RFC 6598); also VPNs, metadata of clouds
+	netip.MustParsePrefix("192.0.0.0/24"),   // protocol assignments (RFC 6890); also metadata of clouds
+	netip.MustParsePrefix("198.18.0.0/15"),  // measurements of networks (RFC 2544)
+	netip.MustParsePrefix("64:ff9b::/96"),   // an IPv4 address behind NAT64 (RFC 6052), which may be any of these
+	netip.MustParsePrefix("64:ff9b:1::/48"), // the same within a network (RFC 8215)
+	netip.MustParsePrefix("2002::/16"),      // an IPv4 address in 6to4 (RFC 3056)
+}
+
+// NamesInside reports whether a URL says that it is at such an address, without asking DNS.
+func NamesInside(at *url.URL) bool {
+	name := strings.ToLower(strings.TrimSuffix(at.Hostname(), "."))
+	addr, err := netip.ParseAddr(name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && IsInside(addr)
 }

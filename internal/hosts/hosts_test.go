@@ -1,6 +1,7 @@
 package hosts_test
 
 import (
+	"net/netip"
 	"net/url"
 	"testing"
 
@@ -25,5 +26,26 @@ func TestAddress(t *testing.T) {
 		u, err := url.Parse(at)
 		ssetest.Must(t, err)
 		ssetest.Want(t, at, hosts.Address(u), want)
+	}
+}
+
+func TestAddressesInside(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"127.0.0.1": true, "::1": true, "10.1.2.3": true, "192.168.0.1": true, "169.254.169.254": true, "fe80::1": true, "fd00::1": true,
+		"0.0.0.0": true, "::ffff:127.0.0.1": true, "100.64.0.1": true, "100.127.255.255": true, "100.128.0.1": false, "100.63.255.255": false,
+		"::ffff:100.100.100.200": true, "192.0.0.192": true, "198.19.0.1": true, "0.1.2.3": true, "64:ff9b::a00:1": true, "2002:a00:1::1": true, "192.0.2.1": false, "2001:db8::1": false, "224.0.0.1": true, "ff02::1": true,
+	} {
+		if got := hosts.IsInside(netip.MustParseAddr(addr)); got != want {
+			t.Errorf("%s: got %v", addr, got)
+		}
+	}
+	for at, want := range map[string]bool{"http://localhost:1/": true, "http://a.LOCALHOST./": true, "http://[::1]:1/": true, "http://10.0.0.1/": true, "https://example.com/": false, "https://192.0.2.1/": false} {
+		u, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hosts.NamesInside(u); got != want {
+			t.Errorf("%s: got %v", at, got)
+		}
 	}
 }

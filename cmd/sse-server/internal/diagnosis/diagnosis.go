@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 // Options say what to look at. URL is needed.
@@ -174,7 +176,7 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer r.transport.CloseIdleConnections()
 	if r.at != nil && r.isProxied() { // else the connection shows it
-		r.isInside = namesInside(r.at)
+		r.isInside = hosts.NamesInside(r.at)
 	}
 	defer r.close()
 	works := r.walk(ctx, steps)

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 // insufficientScope is the error of RFC 6750 for a token that is valid and not enough.
@@ -185,7 +187,7 @@ func (r *run) metadata(ctx context.Context, address string) (data []byte, why st
 	request.Header.Set("Accept", "application/json")
 	client := &http.Client{Transport: r.transport}
 	if !r.isInside {
-		if namesInside(request.URL) {
+		if hosts.NamesInside(request.URL) {
 			return nil, errInside.Error()
 		}
 		client = r.outside(request.URL)

@@ -69,7 +69,7 @@ func (r *run) connect(ctx context.Context) (string, error) {
 	}
 	defer conn.Close()
 	if at, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil {
-		r.isInside = isInside(at.Addr())
+		r.isInside = hosts.IsInside(at.Addr())
 	}
 	return "connected to " + conn.RemoteAddr().String(), nil
 }
