@@ -1,0 +1,418 @@
+package login
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// Patience is how long a login waits for its person.
+const Patience = 5 * time.Minute
+
+// State is how far an Attempt is.
+type State string
+
+// The states of an Attempt, in their order: see docs/design/login.md.
+const (
+	Discovering State = "discovering"
+	Confirming  State = "confirming"
+	Registering State = "registering"
+	Waiting     State = "waiting"
+	Exchanging  State = "exchanging"
+	Storing     State = "storing"
+	Done        State = "done"
+	Failed      State = "failed"
+)
+
+// Options say how to log in.
+type Options struct {
+	Server string      // its URL
+	Header http.Header // that each request to it has; an Authorization is left out
+	// ClientID and ClientSecret are those of a client that is registered at the issuer; empty: one is registered.
+	ClientID, ClientSecret string
+	// Issuer is the one that the person, or the configuration, has named; empty: the server names it. A client id
+	// goes to no other.
+	Issuer string
+	// DocumentURL is the client id metadata document; empty: there is none.
+	DocumentURL string
+	// Scopes are those to ask for. nil: those that the challenge names, else those of the metadata of the server.
+	Scopes []string
+	// NoResource leaves the resource out: for issuers that refuse it.
+	NoResource bool
+	// Port is that of the redirect on 127.0.0.1; 0: a free one.
+	Port int
+	// Confirm asks whether to log in at an issuer of another site than the server's. nil: no.
+	Confirm func(server, issuer string) bool
+	// Transport sends the requests to issuers. It is copied. nil: that of net/http.
+	Transport *http.Transport
+	Store     Store
+}
+
+// Attempt is one login, from the first request to the stored token. It is safe for concurrent use.
+type Attempt struct {
+	options  Options
+	guard    *guard
+	plan     *plan
+	client   Client
+	scopes   []string // that are asked for
+	redirect string   // the redirect's address
+	host     string   // of it
+	server   *http.Server
+	state    string // of the request: it is in the link, and comes back
+	verifier string
+	link     string
+
+	isRedirected atomic.Bool   // the browser is on its way to the last page
+	wasShown     chan struct{} // closed when that has been sent
+	shown        func()        // closes it
+
+	mu    sync.Mutex // guards what follows
+	at    State
+	login *Login
+	err   error
+	ended chan struct{} // closed when the state is Done or Failed
+}
+
+// Begin finds out what the server wants, gets a client, and opens the address of the redirect. Then the Attempt waits
+// for its person. The caller must call Close.
+func Begin(ctx context.Context, o Options) (*Attempt, error) {
+	a := &Attempt{options: o, at: Discovering, ended: make(chan struct{}),
+		guard: newGuard(o.Transport, netip.Addr{}), wasShown: make(chan struct{})}
+	a.shown = sync.OnceFunc(func() { close(a.wasShown) })
+	if err := a.begin(ctx); err != nil {
+		a.end(nil, err)
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *Attempt) begin(ctx context.Context) error {
+	if a.options.Store.dir == "" {
+		return errNoPlace
+	}
+	server, err := Canonical(a.options.Server)
+	if err != nil {
+		return err
+	}
+	if a.plan, err = discover(ctx, a.guard, server, a.options.Header, a.options.Issuer); err != nil {
+		return err
+	}
+	if err := a.confirm(); err != nil {
+		return err
+	}
+	a.set(Registering)
+	if err := a.listen(a.options.Port); err != nil {
+		return err
+	}
+	a.scopes = a.chooseScopes()
+	if err := a.chooseClient(ctx); err != nil {
+		return err
+	}
+	a.state, a.verifier = rand.Text(), oauth2.GenerateVerifier()
+	a.link, err = a.makeLink()
+	a.set(Waiting)
+	return err
+}
+
+// confirm has the person confirm an issuer of another site: a server can name one whose page looks like another's.
+func (a *Attempt) confirm() error {
+	issuerURL, err := url.Parse(a.plan.issuer.Issuer)
+	if err != nil {
+		return err
+	}
+	if a.options.Issuer != "" || sameSite(a.plan.server, issuerURL) {
+		return nil
+	}
+	a.set(Confirming)
+	if a.options.Confirm != nil && a.options.Confirm(a.plan.server.Host, publicURL(a.plan.issuer.Issuer)) {
+		return nil
+	}
+	return &OtherSiteError{Server: a.plan.server.Host, Issuer: publicURL(a.plan.issuer.Issuer)}
+}
+
+// OtherSiteError reports that a person must confirm the issuer.
+type OtherSiteError struct{ Server, Issuer string }
+
+func (e *OtherSiteError) Error() string {
+	return fmt.Sprintf("the server %s has its tokens from %s, which is another site, and nobody has confirmed that: "+
+		"confirm it with --issuer %s", e.Server, e.Issuer, e.Issuer)
+}
+
+// offline is the scope with which OpenID Connect gives refresh tokens.
+const offline = "offline_access"
+
+// chooseScopes returns the scopes to ask for. The issuer's list is that of all its servers, and is not asked for.
+func (a *Attempt) chooseScopes() []string {
+	scopes := slices.Clone(a.plan.noted)
+	if a.options.Scopes != nil {
+		scopes = slices.Clone(a.options.Scopes)
+	}
+	if slices.Contains(a.plan.issuer.ScopesSupported, offline) && !slices.Contains(scopes, offline) {
+		scopes = append(scopes, offline)
+	}
+	return scopes
+}
+
+// chooseClient sets the client: the configured one, that of the document, or a new one.
+func (a *Attempt) chooseClient(ctx context.Context) (err error) {
+	switch i := &a.plan.issuer; {
+	case a.options.ClientID != "":
+		a.client = configured(i, a.options.ClientID, a.options.ClientSecret)
+	case a.options.DocumentURL != "" && i.ClientIDMetadataDocumentSupported:
+		a.client = Client{ID: a.options.DocumentURL, How: "the client id metadata document"}
+	default:
+		a.client, err = a.plan.register(ctx, a.guard, a.redirect, a.scopes)
+	}
+	return err
+}
+
+// makeLink returns the address at the issuer that the person opens.
+func (a *Attempt) makeLink() (string, error) {
+	at, err := url.Parse(a.plan.issuer.AuthorizationEndpoint)
+	if err != nil || !isSecure(at) || at.User != nil {
+		return "", errors.New("the issuer's authorization_endpoint is no address that a browser may open")
+	}
+	conf := a.conf()
+	conf.Endpoint.AuthURL = at.String()
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.verifier)}
+	if slices.Contains(a.scopes, offline) { // otherwise OpenID Connect ignores it
+		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
+	}
+	if resource := a.resource(); resource != "" {
+		options = append(options, oauth2.SetAuthURLParam("resource", resource))
+	}
+	return conf.AuthCodeURL(a.state, options...), nil
+}
+
+// resource returns the resource that each request has, empty if none.
+func (a *Attempt) resource() string {
+	if a.options.NoResource {
+		return ""
+	}
+	return a.plan.resource
+}
+
+func (a *Attempt) conf() *oauth2.Config {
+	return &oauth2.Config{ClientID: a.client.ID, ClientSecret: a.client.Secret, Scopes: a.scopes,
+		RedirectURL: a.redirect, Endpoint: oauth2.Endpoint{TokenURL: a.plan.issuer.TokenEndpoint,
+			DeviceAuthURL: a.plan.issuer.DeviceURL, AuthStyle: a.client.style()}}
+}
+
+// Link returns the address that the person opens. It has no secret but the state, which is good for this login alone.
+func (a *Attempt) Link() string { return a.link }
+
+// Issuer returns the issuer, for people.
+func (a *Attempt) Issuer() string { return publicURL(a.plan.issuer.Issuer) }
+
+// ClientText says which client logs in, for people.
+func (a *Attempt) ClientText() string { return a.client.How }
+
+// Redirect returns the address at which the browser comes back.
+func (a *Attempt) Redirect() string { return a.redirect }
+
+// State returns how far the login is.
+func (a *Attempt) State() State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.at
+}
+
+func (a *Attempt) set(at State) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = at
+}
+
+// outcome returns the login, or why there is none; neither while the login goes on.
+func (a *Attempt) outcome() (*Login, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.login, a.err
+}
+
+// end sets the outcome, unless there is one.
+func (a *Attempt) end(l *Login, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at == Done || a.at == Failed {
+		return
+	}
+	a.login, a.err, a.at = l, err, Done
+	if err != nil {
+		a.at = Failed
+	}
+	close(a.ended)
+}
+
+// Wait waits for the outcome, or the end of ctx, which is one.
+func (a *Attempt) Wait(ctx context.Context) (*Login, error) {
+	select {
+	case <-a.ended:
+	case <-ctx.Done():
+		err := errors.New("the login was given up")
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("nobody has logged in within %v", Patience)
+		}
+		a.end(nil, err)
+	}
+	return a.outcome()
+}
+
+// Ended returns a channel that is closed once there is an outcome.
+func (a *Attempt) Ended() <-chan struct{} { return a.ended }
+
+// Close gives up, unless there is an outcome, and closes the address of the redirect.
+func (a *Attempt) Close() {
+	a.end(nil, errors.New("the login was given up"))
+	a.closeListener()
+}
+
+// take takes the answer of the issuer, once. It returns errState for one of another login, which goes on waiting.
+func (a *Attempt) take(ctx context.Context, query url.Values) error {
+	got, err := a.read(query)
+	if errors.Is(err, errState) {
+		return err
+	}
+	a.mu.Lock()
+	isFirst := a.at == Waiting
+	if isFirst {
+		a.at = Exchanging
+	}
+	a.mu.Unlock()
+	switch {
+	case !isFirst:
+		return nil // the browser asks again: /done says how it is
+	case err != nil:
+		a.end(nil, err)
+		return err
+	}
+	// The code is good once: the exchange goes on if the browser leaves.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	options := []oauth2.AuthCodeOption{oauth2.VerifierOption(a.verifier)}
+	if resource := a.resource(); resource != "" {
+		options = append(options, oauth2.SetAuthURLParam("resource", resource))
+	}
+	token, err := a.conf().Exchange(withClient(ctx, a.guard), got.code, options...)
+	return a.finish(token, err)
+}
+
+// finish stores the tokens of an answer, and ends the login.
+func (a *Attempt) finish(token *oauth2.Token, err error) error {
+	if err != nil {
+		err = ofIssuer(err)
+		if errors.Is(err, errEnded) {
+			err = errors.New("the issuer does not take its own code any more: it is too old, or was used before")
+		}
+		a.end(nil, err)
+		return err
+	}
+	a.set(Storing)
+	i, now := &a.plan.issuer, time.Now()
+	l := &Login{Server: a.plan.server.String(), Issuer: i.Issuer, ServerAt: a.guard.serverAddr(),
+		TokenURL: i.TokenEndpoint, RevokeURL: i.RevocationEndpoint, Client: a.client, Resource: a.resource(),
+		Scopes: a.scopes, At: now}
+	if err = l.take(token, now); err == nil {
+		err = a.options.Store.Save(l)
+	}
+	if err != nil {
+		a.end(nil, err)
+		return err
+	}
+	a.end(l, nil)
+	return nil
+}
+
+// DeviceCode is what a person types on another device.
+type DeviceCode struct {
+	Address string // to open
+	Code    string // to type there
+	// Whole is the address with the code in it; empty: there is none.
+	Whole string
+	got   *oauth2.DeviceAuthResponse
+}
+
+// HasDevice reports whether the issuer has the device flow.
+func (a *Attempt) HasDevice() bool { return a.plan.issuer.DeviceURL != "" }
+
+// Device begins the device flow (RFC 8628).
+func (a *Attempt) Device(ctx context.Context) (*DeviceCode, error) {
+	var options []oauth2.AuthCodeOption
+	if resource := a.resource(); resource != "" {
+		options = append(options, oauth2.SetAuthURLParam("resource", resource))
+	}
+	if a.client.Secret != "" && !a.client.InHeader {
+		options = append(options, oauth2.SetAuthURLParam("client_secret", a.client.Secret))
+	}
+	got, err := a.conf().DeviceAuth(withClient(ctx, a.guard), options...)
+	if err != nil {
+		return nil, ofIssuer(err)
+	}
+	for _, at := range []*string{&got.VerificationURI, &got.VerificationURIComplete} {
+		if u, err := url.Parse(*at); *at != "" && (err != nil || !isSecure(u)) {
+			return nil, errors.New("the issuer names an address for the code that no browser may open")
+		}
+	}
+	if got.UserCode == "" || got.VerificationURI == "" {
+		return nil, errors.New("the issuer gave no code")
+	}
+	return &DeviceCode{Address: got.VerificationURI, Code: visible(got.UserCode), Whole: got.VerificationURIComplete,
+		got: got}, nil
+}
+
+// visible returns a text of an issuer without what a terminal does not show.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// AwaitDevice asks the issuer until the person has typed the code, and ends the login.
+func (a *Attempt) AwaitDevice(ctx context.Context, code *DeviceCode) {
+	var options []oauth2.AuthCodeOption
+	if resource := a.resource(); resource != "" {
+		options = append(options, oauth2.SetAuthURLParam("resource", resource))
+	}
+	token, err := a.conf().DeviceAccessToken(withClient(ctx, a.guard), code.got, options...)
+	if ctx.Err() != nil {
+		return // Wait says so
+	}
+	a.mu.Lock()
+	isFirst := a.at == Waiting
+	if isFirst {
+		a.at = Exchanging
+	}
+	a.mu.Unlock()
+	if isFirst {
+		_ = a.finish(token, err)
+	}
+}
+
+// Logout has the issuer end a login, and forgets it, also where that fails. revoked says whether the issuer has.
+func Logout(ctx context.Context, store Store, l *Login) (revoked bool, err error) {
+	unlock, err := store.lock(ctx, store.path(l.Server, l.Issuer))
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if now, err := store.read(store.path(l.Server, l.Issuer)); err == nil {
+		l = now // it may have been refreshed
+	}
+	revoked, err = l.revoke(ctx, newGuard(nil, l.ServerAt))
+	return revoked, errors.Join(err, store.Forget(l))
+}

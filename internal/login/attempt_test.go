@@ -1,0 +1,303 @@
+package login
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+func TestLogin(t *testing.T) {
+	for name, c := range map[string]struct {
+		set     func(*world)
+		options func(*world, *Options)
+		how     string // of the client
+		scopes  string // that were asked for
+		fails   string // with this text
+	}{
+		"registration":                {how: "a client registered", scopes: "offline_access"},
+		"scopes of metadata":          {set: func(w *world) { w.scopes = []string{"read", "write"} }, scopes: "read write offline_access"},
+		"scopes of challenge":         {set: func(w *world) { w.scopes, w.challenge = []string{"read"}, `scope="call list"` }, scopes: "call list offline_access"},
+		"scopes of the person":        {set: func(w *world) { w.scopes = []string{"read"} }, options: func(_ *world, o *Options) { o.Scopes = []string{"mine"} }, scopes: "mine offline_access"},
+		"secret":                      {set: func(w *world) { w.confidential = true }, how: "a client registered"},
+		"OpenID Connect":              {set: func(w *world) { w.oidcOnly = true }, how: "a client registered"},
+		"its resource begins the URL": {set: func(w *world) { w.resource = w.server.URL }},
+		"2025-03-26, metadata":        {set: func(w *world) { w.noResource = true }, how: "a client registered"},
+		"2025-03-26, none":            {set: func(w *world) { w.noResource, w.noMetadata = true, true }, how: "a client registered"},
+		"initialize is open":          {set: func(w *world) { w.isOpen = true }, how: "a client registered"},
+		"iss":                         {set: func(w *world) { w.promisesIss = true }},
+		"no expires_in":               {set: func(w *world) { w.noExpiry = true }},
+		"configured client": {set: func(w *world) { w.noRegistration = true }, options: func(w *world, o *Options) { o.ClientID, o.Issuer = "by-hand", w.issuer.URL },
+			how: "the configured client id"},
+		"configured client, and registration is there": {options: func(w *world, o *Options) { o.ClientID, o.Issuer = "by-hand", w.issuer.URL }, how: "the configured client id"},
+		"metadata document":                            {set: func(w *world) { w.documents = true }, options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "the client id metadata document"},
+		"metadata document, not taken":                 {options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "a client registered"},
+		"no registration":                              {set: func(w *world) { w.noRegistration = true }, fails: "registers no clients: register one there by hand"},
+		"resource refused":                             {set: func(w *world) { w.refused = true }, fails: `the issuer refused the login: "invalid_target"`},
+		"resource refused, and left out":               {set: func(w *world) { w.refused = true }, options: func(_ *world, o *Options) { o.NoResource = true }},
+		"issuer of another name":                       {set: func(w *world) { w.named = "https://evil.example" }, fails: "they are of another issuer"},
+		"another issuer than was named":                {options: func(_ *world, o *Options) { o.ClientID, o.Issuer = "by-hand", "https://good.example" }, fails: "not of https://good.example"},
+		"no PKCE":                                      {set: func(w *world) { w.noPKCE = true }, fails: "PKCE with S256"},
+		"metadata of another resource":                 {set: func(w *world) { w.resource = "https://other.example/mcp" }, fails: "they are of another resource"},
+		"metadata of another path":                     {set: func(w *world) { w.resource = w.server.URL + "/mcp2" }, fails: "they are of another resource"},
+		"no metadata of a named issuer":                {set: func(w *world) { w.noMetadata = true }, fails: "has no metadata at"},
+		"iss of another issuer":                        {set: func(w *world) { w.iss = "https://evil.example" }, fails: "the answer is of another issuer"},
+		"no login":                                     {set: func(w *world) { w.isOpen, w.noResource, w.noMetadata = true, true, true }, fails: ErrNoLogin.Error()},
+		"HTML at the token endpoint":                   {set: func(w *world) { w.token = answers(200, "text/html", "<p>access_token") }, fails: "gave no token that can be read"},
+		"an error at the token endpoint": {set: func(w *world) {
+			w.token = answers(500, "application/json", `{"error":"server_error","error_description":"x"}`)
+		}, fails: `answered 500 "server_error"`},
+		"a token that no header can have": {set: func(w *world) { w.token = answers(200, "application/json", `{"access_token":"a\r\nX: y"}`) }, fails: "no header can have"},
+		"a token of another type":         {set: func(w *world) { w.token = answers(200, "application/json", `{"access_token":"a","token_type":"DPoP"}`) }, fails: `of the type "DPoP"`},
+		"a redirect of the token endpoint": {set: func(w *world) {
+			w.token = func(rw http.ResponseWriter, r *http.Request) bool {
+				http.Redirect(rw, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+				return true
+			}
+		}, fails: "answered 307"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, c.set)
+			o := w.options(t)
+			if c.options != nil {
+				c.options(w, &o)
+			}
+			l, page, err := w.logIn(t, o)
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Fatalf("got %v, want %q", err, c.fails)
+				}
+				w.wantNoSecret(t, "the error", err.Error())
+				if all, err := o.Store.All(); len(all) > 0 || err != nil {
+					t.Errorf("a login is kept: %v, %v", all, err)
+				}
+				if strings.Contains(c.fails, "token") && !strings.Contains(page, "The login has failed") {
+					t.Errorf("the page says %s", page)
+				}
+				return
+			}
+			ssetest.Must(t, err)
+			ssetest.WantText(t, "client", l.Client.How, c.how)
+			if c.scopes != "" {
+				ssetest.Want(t, "scopes", w.lastScopes, c.scopes)
+			}
+			want := or(w.resource, w.url())
+			if o.NoResource {
+				want = ""
+			}
+			ssetest.Want(t, "resources", w.resources, []string{want})
+			ssetest.WantText(t, "page", page, "You are logged in at")
+			kept, _, err := o.Store.Newest(w.url())
+			ssetest.Must(t, err)
+			ssetest.Want(t, "kept token", kept.Access, l.Access)
+			if strings.HasPrefix(c.how, "the configured") && w.count("/register") > 0 {
+				t.Error("a client was registered although one is configured")
+			}
+		})
+	}
+}
+
+// answers returns a token endpoint with one answer.
+func answers(status int, kind, body string) func(http.ResponseWriter, *http.Request) bool {
+	return func(rw http.ResponseWriter, _ *http.Request) bool {
+		rw.Header().Set("Content-Type", kind)
+		rw.WriteHeader(status)
+		_, _ = io.WriteString(rw, body)
+		return true
+	}
+}
+
+// What comes back to the address of the redirect is of this login, or it is not taken.
+func TestRedirects(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.promisesIss = true })
+	a, err := Begin(t.Context(), w.options(t))
+	ssetest.Must(t, err)
+	defer a.Close()
+	get := func(query string) int {
+		resp, err := http.Get(a.Redirect() + "?" + query)
+		ssetest.Must(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for _, query := range []string{"", "code=1", "code=1&state=x", "error=access_denied", "error=access_denied&state="} {
+		ssetest.Want(t, "status of ?"+query, get(query), http.StatusBadRequest)
+		ssetest.Want(t, "state", a.State(), Waiting)
+	}
+	for _, method := range []string{http.MethodPost, http.MethodHead} {
+		request, err := http.NewRequestWithContext(t.Context(), method, a.Redirect(), nil)
+		ssetest.Must(t, err)
+		resp, err := http.DefaultClient.Do(request)
+		ssetest.Must(t, err)
+		resp.Body.Close()
+		ssetest.Want(t, method, resp.StatusCode, http.StatusBadRequest)
+	}
+	// A page elsewhere whose name leads to 127.0.0.1.
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.Redirect()+"?code=1&state="+a.state, nil)
+	ssetest.Must(t, err)
+	request.Host = "evil.example"
+	resp, err := http.DefaultClient.Do(request)
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	ssetest.Want(t, "another host", resp.StatusCode, http.StatusBadRequest)
+	// Without the iss that the issuer promises, it is the answer of another issuer.
+	ssetest.Want(t, "without iss", get("code=1&state="+a.state), http.StatusOK)
+	_, err = a.Wait(t.Context())
+	ssetest.WantText(t, "error", err, "(iss)")
+	ssetest.Want(t, "requests for tokens", w.count("/token"), 0)
+}
+
+func TestPaste(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	a, err := Begin(t.Context(), o)
+	ssetest.Must(t, err)
+	defer a.Close()
+	// The browser is on another machine, where nobody takes the redirect.
+	stopped := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := stopped.Get(a.Link())
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	address := resp.Header.Get("Location")
+	ssetest.WantText(t, "half an address", a.Paste(t.Context(), address[:20]), "want the whole address")
+	ssetest.WantText(t, "one of another login", a.Paste(t.Context(), a.Redirect()+"?code=1&state=x"), "not of the login")
+	ssetest.Must(t, a.Paste(t.Context(), "  "+address+"\r\n"))
+	l, err := a.Wait(t.Context())
+	ssetest.Must(t, err)
+	ssetest.Must(t, a.Paste(t.Context(), address)) // once more: nothing is sent
+	ssetest.Want(t, "requests for tokens", w.count("/token"), 1)
+	ssetest.Want(t, "state", a.State(), Done)
+	ssetest.Want(t, "server", l.Server, w.url())
+}
+
+func TestDevice(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.device = true })
+	o := w.options(t)
+	a, err := Begin(t.Context(), o)
+	ssetest.Must(t, err)
+	defer a.Close()
+	code, err := a.Device(t.Context())
+	ssetest.Must(t, err)
+	ssetest.Want(t, "code", code.Code, "ABCD-EFGH")
+	w.approved = true
+	go a.AwaitDevice(t.Context(), code)
+	l, err := a.Wait(t.Context())
+	ssetest.Must(t, err)
+	ssetest.Want(t, "resources", w.resources, []string{w.url()})
+	if l.Refresh == "" {
+		t.Error("no refresh token")
+	}
+}
+
+// Ctrl-C, or five minutes, end a login, and nothing is left of it.
+func TestNobodyLogsIn(t *testing.T) {
+	w := newWorld(t, nil)
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		want    string
+	}{"interrupted": {time.Hour, "was given up"}, "late": {0, "nobody has logged in within 5m"}} {
+		a, err := Begin(t.Context(), w.options(t))
+		ssetest.Must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+		if c.timeout > 0 {
+			cancel()
+		}
+		_, err = a.Wait(ctx)
+		cancel()
+		ssetest.WantText(t, name, err, c.want)
+		a.Close()
+		if _, err := http.Get(a.Redirect()); err == nil {
+			t.Errorf("%s: the address of the redirect is still served", name)
+		}
+		// The person comes back late.
+		ssetest.Must(t, a.Paste(t.Context(), a.Redirect()+"?code=1&state="+a.state))
+		ssetest.Want(t, "requests for tokens", w.count("/token"), 0)
+	}
+}
+
+// An issuer of another site is used only if the person says so: a server may name one that looks like another's.
+func TestOtherSite(t *testing.T) {
+	for server, issuers := range map[string]map[string]bool{
+		"https://mcp.linear.app/mcp": {"https://auth.linear.app": true, "https://linear.app/x": true, "https://linear.app.evil.com": false, "https://login.example.com": false},
+		"https://a.github.io/mcp":    {"https://b.github.io": false, "https://a.github.io": true},
+		"http://127.0.0.1:1/mcp":     {"http://127.0.0.1:2": true, "http://127.0.0.2:1": false, "http://localhost:1": false},
+	} {
+		at, _ := url.Parse(server)
+		for issuerURL, want := range issuers {
+			to, _ := url.Parse(issuerURL)
+			ssetest.Want(t, server+" and "+issuerURL, sameSite(at, to), want)
+		}
+	}
+	for _, agrees := range []bool{false, true} {
+		w := newWorld(t, nil)
+		w.issuer.URL = strings.Replace(w.issuer.URL, "127.0.0.1", "localhost", 1)
+		o, asked := w.options(t), []string(nil)
+		_, _, err := w.logIn(t, o)
+		ssetest.WantText(t, "nobody to ask", err, "another site, and nobody has confirmed that", "--issuer "+w.issuer.URL)
+		o.Confirm = func(server, issuer string) bool { asked = []string{server, issuer}; return agrees }
+		_, _, err = w.logIn(t, o)
+		ssetest.Want(t, "login", err == nil, agrees)
+		ssetest.Want(t, "asked", asked, []string{strings.TrimPrefix(w.server.URL, "http://"), w.issuer.URL})
+		o.Confirm, o.Issuer = nil, w.issuer.URL
+		w.mustLogIn(t, o)
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://MCP.Example.com:443/mcp": "https://mcp.example.com/mcp", "https://u:p@mcp.example.com#f": "https://mcp.example.com/",
+		"http://localhost:8080/mcp?k=1": "http://localhost:8080/mcp?k=1", "http://example.com/mcp": "", "mcp.example.com": "", "file:///etc": "", "http://10.0.0.1/": "",
+	} {
+		got, err := Canonical(address)
+		if want == "" {
+			if err == nil {
+				t.Errorf("%s: got %s", address, got)
+			}
+			continue
+		}
+		ssetest.Must(t, err)
+		ssetest.Want(t, address, got.String(), want)
+	}
+}
+
+func TestLogout(t *testing.T) {
+	for _, noRevocation := range []bool{false, true} {
+		w := newWorld(t, func(w *world) { w.noRevocation = noRevocation })
+		o := w.options(t)
+		l := w.mustLogIn(t, o)
+		revoked, err := Logout(t.Context(), o.Store, l)
+		ssetest.Must(t, err)
+		ssetest.Want(t, "revoked", revoked, !noRevocation)
+		ssetest.Want(t, "good refresh tokens", len(w.refresh) == 0, !noRevocation)
+		if all, err := o.Store.All(); len(all) > 0 || err != nil {
+			t.Errorf("kept: %v, %v", all, err)
+		}
+	}
+}
+
+// Nothing of the order of the states changes unseen.
+func TestStatesInOrder(t *testing.T) {
+	w := newWorld(t, nil)
+	var seen []State
+	var a *Attempt
+	w.token = func(http.ResponseWriter, *http.Request) bool { seen = append(seen, a.State()); return false }
+	a, err := Begin(t.Context(), w.options(t))
+	ssetest.Must(t, err)
+	defer a.Close()
+	seen = append(seen, a.State())
+	resp, err := http.Get(a.Link())
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	if _, err := a.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if seen = append(seen, a.State()); !slices.Equal(seen, []State{Waiting, Exchanging, Done}) {
+		t.Errorf("got %v", seen)
+	}
+}

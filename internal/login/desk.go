@@ -1,0 +1,138 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
+)
+
+// errAsked reports that another process has just begun to ask for the login.
+var errAsked = errors.New("another program is asking for the login now")
+
+// LoggedIn reports whether somebody is logged in at the server, as far as the files say.
+func (c Credentials) LoggedIn() bool {
+	l, err := c.source().look()
+	return err == nil && l != nil && l.Ended.IsZero()
+}
+
+// Opened is told that a client is there, and nobody is logged in. A gateway waits until it is asked.
+func (c Credentials) Opened() {}
+
+// Ask returns what a person is told to do: a link, where that can be used, or a command. done says that somebody has
+// logged in meanwhile.
+func (c Credentials) Ask(ctx context.Context) (text string, done bool) {
+	if c.LoggedIn() {
+		return "Somebody has logged in: call again.", true
+	}
+	if link, _, err := c.Begin(ctx); err == nil {
+		return linkText(link), false
+	}
+	return "Nobody is logged in at this server. Ask the user to run in a terminal: " + c.Command + " and then call " +
+		"again. If the server wants a key and no login, that has to be configured, for example as an Authorization " +
+		"header.", false
+}
+
+func linkText(link string) string {
+	return "Log in at " + link + " and then call again. Show this link to the user: the login is done in a browser " +
+		"on this machine."
+}
+
+// Begin begins a login, unless one waits for its person already, here or in another process of this user, and returns
+// the link. isNew says that nobody has got it yet. It fails where Links is not set.
+func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err error) {
+	if !c.Links {
+		return "", false, errors.New("the link of a login is only good on this machine")
+	}
+	s := c.source()
+	select {
+	case s.asked <- struct{}{}:
+		defer func() { <-s.asked }()
+	case <-ctx.Done():
+		return "", false, ctx.Err()
+	}
+	if a := s.attempt; a != nil && a.State() == Waiting {
+		return a.Link(), false, nil
+	}
+	if err := s.store.open(); err != nil {
+		return "", false, err
+	}
+	lock := flock.New(s.askFile(".asking"), flock.SetPermissions(0o600))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return "", false, err
+	}
+	if !locked {
+		data, err := os.ReadFile(s.askFile(".link"))
+		if err != nil || !strings.HasPrefix(string(data), "http") {
+			return "", false, errAsked
+		}
+		return string(data), false, nil
+	}
+	a, err := Begin(ctx, Options{Server: s.server, Store: s.store})
+	if err == nil {
+		err = atomicfile.Write(s.askFile(".link"), []byte(a.Link()))
+		if err != nil {
+			a.Close()
+		}
+	}
+	if err != nil {
+		_ = lock.Close()
+		return "", false, err
+	}
+	over := make(chan struct{})
+	s.attempt, s.over = a, over
+	go func() { // ends with the login, after Patience at the latest
+		defer close(over)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		defer cancel()
+		_, _ = a.Wait(ctx)
+		_ = os.Remove(s.askFile(".link"))
+		_ = lock.Close()
+		a.Close()
+	}()
+	return a.Link(), true, nil
+}
+
+// askFile returns a file of who asks for the login at the server: .asking is locked by the process that does, and .link
+// has the link.
+func (s *source) askFile(suffix string) string {
+	return filepath.Join(s.store.dir, hash(s.server)+suffix)
+}
+
+// AwaitLogin waits until somebody is logged in, or ctx ends, and reports whether somebody is.
+func (c Credentials) AwaitLogin(ctx context.Context) bool {
+	ticker := time.NewTicker(awaitPoll)
+	defer ticker.Stop()
+	for !c.LoggedIn() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// awaitPoll is how often a file of another process is looked for.
+const awaitPoll = 250 * time.Millisecond
+
+// GiveUp ends the logins that this process asks for. A program calls it before it ends.
+func GiveUp() {
+	sources.Range(func(_, one any) bool {
+		s := one.(*source)
+		s.asked <- struct{}{}
+		defer func() { <-s.asked }()
+		if s.attempt != nil {
+			s.attempt.Close()
+			<-s.over
+		}
+		return true
+	})
+}

@@ -1,0 +1,102 @@
+package login
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// Five windows that ask at the same time make one login, whose link all have, and all go on when it is done.
+func TestOneLoginForAll(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Links: true}
+	defer GiveUp()
+	var mu sync.Mutex
+	links, opened := map[string]bool{}, 0
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			link, isNew, err := c.Begin(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			links[link] = true
+			if isNew {
+				opened++
+			}
+		})
+	}
+	all.Wait()
+	ssetest.Want(t, "different links", len(links), 1)
+	ssetest.Want(t, "browsers", opened, 1)
+	ssetest.Want(t, "registrations", w.count("/register"), 1)
+	// Another process has the same link, and begins nothing.
+	s := c.source()
+	here := s.attempt
+	s.attempt = nil
+	link, isNew, err := c.Begin(t.Context())
+	ssetest.Must(t, err)
+	ssetest.Want(t, "link in another process", links[link] && !isNew, true)
+	s.attempt = here
+	var waiting sync.WaitGroup
+	for range 5 {
+		waiting.Go(func() {
+			if !c.AwaitLogin(t.Context()) {
+				t.Error("nobody has logged in")
+			}
+		})
+	}
+	resp, err := http.Get(link)
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	waiting.Wait()
+	text, done := c.Ask(t.Context())
+	ssetest.Want(t, "done", done, true)
+	ssetest.WantText(t, "text", text, "call again")
+	ssetest.Want(t, "requests for tokens", w.count("/token"), 1)
+}
+
+// A login that was given up leaves nothing that keeps the next one.
+func TestLoginThatWasGivenUp(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Links: true, Command: "sse-server login X"}
+	first, isNew, err := c.Begin(t.Context())
+	ssetest.Must(t, err)
+	ssetest.Want(t, "new", isNew, true)
+	GiveUp()
+	if files, _ := filepath.Glob(filepath.Join(o.Store.dir, "*.link")); len(files) > 0 {
+		t.Errorf("left: %v", files)
+	}
+	second, isNew, err := c.Begin(t.Context())
+	ssetest.Must(t, err)
+	defer GiveUp()
+	ssetest.Want(t, "another link", isNew && second != first, true)
+	text, done := c.Ask(t.Context())
+	ssetest.Want(t, "done", done, false)
+	ssetest.WantText(t, "text", text, second)
+	// Without links, those who ask get the command: their browser may be on another machine.
+	c.Links = false
+	text, _ = c.Ask(t.Context())
+	ssetest.WantText(t, "text without links", text, "sse-server login X")
+	if strings.Contains(text, "http") {
+		t.Errorf("a link is given: %s", text)
+	}
+	// An issuer of another site needs a terminal.
+	w.issuer.URL = strings.Replace(w.issuer.URL, "127.0.0.1", "localhost", 1)
+	GiveUp()
+	c.Links = true
+	text, _ = c.Ask(t.Context())
+	ssetest.WantText(t, "text for another site", text, "sse-server login X")
+	if _, err := os.Stat(o.Store.dir); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,132 @@
+package login
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/clip"
+)
+
+const (
+	callbackPath = "/callback"
+	donePath     = "/done"
+)
+
+// answer is what the issuer has sent the browser back with.
+type answer struct{ code string }
+
+// errState reports an answer to another login, or to none.
+var errState = errors.New("this address is not of the login that waits: open its link again")
+
+// read returns the answer in the query of a redirect. It is of this login only if state is the one that was sent, and
+// of its issuer only if iss is (RFC 9207).
+func (a *Attempt) read(query url.Values) (answer, error) {
+	if state := query.Get("state"); subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
+		return answer{}, errState
+	}
+	iss, has := query.Get("iss"), query.Has("iss")
+	switch {
+	case has && iss != a.plan.issuer.Issuer:
+		return answer{}, fmt.Errorf("the answer is of another issuer, %.200q: nothing was sent there", iss)
+	case !has && a.plan.issuer.AuthorizationResponseIssParameterSupported:
+		return answer{}, errors.New("the answer does not say of which issuer it is (iss), as the issuer promises")
+	case query.Get("error") != "":
+		text := fmt.Sprintf("the issuer refused the login: %.64q", query.Get("error"))
+		if why := query.Get("error_description"); why != "" {
+			text += fmt.Sprintf(" %.200q", why)
+		}
+		return answer{}, errors.New(text)
+	case query.Get("code") == "":
+		return answer{}, errors.New("the answer has neither a code nor an error")
+	}
+	return answer{code: query.Get("code")}, nil
+}
+
+// listen opens the address of the redirect: a free port of this machine if port is 0.
+func (a *Attempt) listen(port int) error {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("the address of the redirect: %w", err)
+	}
+	a.host = listener.Addr().String()
+	a.redirect = "http://" + a.host + callbackPath
+	a.server = &http.Server{Handler: http.HandlerFunc(a.serve), ReadTimeout: askTimeout, MaxHeaderBytes: 64 << 10}
+	go func() { _ = a.server.Serve(listener) }() // ends with Close
+	return nil
+}
+
+// serve takes the redirect. The browser then goes on to an address without the code, which stays in its history.
+func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	switch {
+	case r.Host != a.host, r.Method != http.MethodGet:
+		http.Error(w, "not here", http.StatusBadRequest)
+	case r.URL.Path == callbackPath:
+		err := a.take(r.Context(), r.URL.Query())
+		if errors.Is(err, errState) {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		a.isRedirected.Store(true)
+		header.Set("Location", donePath)
+		w.WriteHeader(http.StatusSeeOther)
+	case r.URL.Path == donePath:
+		header.Set("Content-Type", "text/html; charset=utf-8")
+		text := "You are logged in at " + publicURL(a.plan.server.String()) + ". You can close this page."
+		switch l, err := a.outcome(); {
+		case err != nil:
+			text = "The login has failed: " + err.Error()
+		case l == nil:
+			text = "The login goes on."
+		}
+		defer a.shown()
+		_, _ = io.WriteString(w, "<!doctype html><meta charset=utf-8><title>sse-server</title><p>"+
+			html.EscapeString(text)+"\n")
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// Paste takes the address to which the issuer has sent a browser on another machine. A person may have copied it in
+// part, or another one: then the login goes on.
+func (a *Attempt) Paste(ctx context.Context, address string) error {
+	_, query, _ := strings.Cut(strings.TrimSpace(address), "?")
+	query, _, _ = strings.Cut(query, "#")
+	values, err := url.ParseQuery(query)
+	if err != nil || !values.Has("state") {
+		return errors.New("want the whole address that the browser shows at the end, which begins with " +
+			clip.Long(a.redirect) + "?")
+	}
+	return a.take(ctx, values)
+}
+
+// closeListener closes the address of the redirect, once a browser that was there has the last page.
+func (a *Attempt) closeListener() {
+	if a.server == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if a.isRedirected.Load() {
+		select {
+		case <-a.wasShown:
+		case <-ctx.Done():
+		}
+	}
+	if a.server.Shutdown(ctx) != nil {
+		_ = a.server.Close()
+	}
+}

@@ -1,0 +1,328 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/mcp-sse/mcp-sse/internal/clip"
+)
+
+const (
+	// early is how long before its end a token is replaced.
+	early = time.Minute
+	// retryAfter is the pause after a refresh that has failed.
+	retryAfter = 2 * time.Second
+	// refreshTimeout bounds a refresh, with the wait for another process that does it.
+	refreshTimeout = 2*askTimeout + 5*time.Second
+	// noteUseEvery is how often the last use is written.
+	noteUseEvery = time.Minute
+	// lookEvery is how often the folder is searched for a first login.
+	lookEvery = time.Second
+)
+
+// Credentials are those of an upstream whose server a person has logged in to, if one has. They compare equal if they
+// mean the same.
+type Credentials struct {
+	StateDir string
+	Server   string // its URL
+	// Command is what a person types to log in, such as: sse-server login https://…
+	Command string
+	// Links says that those who get an answer have their browser on this machine: it may have a link.
+	Links bool
+}
+
+// sources has a *source by the Credentials with its StateDir and Server alone: all sessions of a process share one.
+var sources sync.Map
+
+// source returns the source of c.
+func (c Credentials) source() *source {
+	server := c.Server
+	if at, err := Canonical(c.Server); err == nil {
+		server = at.String()
+	}
+	key := Credentials{StateDir: c.StateDir, Server: server}
+	got, _ := sources.LoadOrStore(key, &source{store: NewStore(c.StateDir), server: server,
+		renewing: make(chan struct{}, 1), asked: make(chan struct{}, 1)})
+	return got.(*source)
+}
+
+// Authorizer returns the function that authorizes requests: see upstream.Credentials. All clients share the login.
+func (c Credentials) Authorizer(_ func() string, log *slog.Logger) func(context.Context, string) (string, error) {
+	s := c.source()
+	return func(ctx context.Context, refused string) (string, error) { return s.authorize(ctx, refused, log) }
+}
+
+// Advise says what to do about a response that refuses access: again, because somebody has logged in meanwhile; or what
+// a person can do, for those who may know the server's address, and for all. The texts are empty if a login does not
+// help. asks says that it answers a client, who may get a link.
+func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public string) {
+	challenge := challengeOf(resp.Header)
+	switch {
+	case resp.StatusCode == http.StatusForbidden && challenge.Params["error"] == "insufficient_scope":
+		command := c.Command
+		scopes := strings.Fields(challenge.Params["scope"])
+		for _, scope := range scopes {
+			command += " --scope " + quoted(scope)
+		}
+		return false, fmt.Sprintf("the login lacks the scope %s: run in a terminal: %s",
+			clip.Long(strings.Join(scopes, " ")), command), "the login at the server lacks a scope"
+	case resp.StatusCode != http.StatusUnauthorized:
+		return false, "", ""
+	}
+	s := c.source()
+	before := s.held()
+	now, err := s.look()
+	what := "nobody is logged in at the server"
+	switch {
+	case err != nil:
+		what = err.Error()
+	case now == nil && challenge.Scheme == "": // it may want something else than a token of OAuth
+		return false, "", ""
+	case now == nil && challenge.Params["resource_metadata"] == "":
+		return false, "the server needs a login: run in a terminal: " + c.Command + " and call again; or configure " +
+			"the credentials that it wants, for example as an Authorization header", needsLogin
+	case now == nil:
+	case before == nil || now.At.After(before.At):
+		return true, "", ""
+	case !now.Ended.IsZero():
+		what = "the login at the server has ended"
+	default:
+		what = "the server does not take the login any more"
+	}
+	if asks && c.Links && err == nil {
+		if link, _, err := c.Begin(ctx); err == nil {
+			full = what + ". " + linkText(link)
+			return false, full, full
+		}
+	}
+	return false, what + ": run in a terminal: " + c.Command + " and call again", needsLogin
+}
+
+// needsLogin is for those who may not know where the server is.
+const needsLogin = "the server needs a login"
+
+// quoted returns a word as a shell takes it.
+func quoted(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,", r)
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(clip.Long(word), "'", `'\''`) + "'"
+}
+
+// Finish waits until no refresh is under way, as long as one may take. A program calls it before it ends: a refresh
+// token that has been replaced is good for nothing.
+func Finish() {
+	sources.Range(func(_, one any) bool {
+		renewing := one.(*source).renewing
+		select {
+		case renewing <- struct{}{}:
+			<-renewing
+		case <-time.After(refreshTimeout):
+		}
+		return true
+	})
+}
+
+// source gives the header of the login at one server. It is safe for concurrent use.
+type source struct {
+	store    Store
+	server   string
+	asking   singleflight.Group
+	renewing chan struct{} // has one while the token is renewed
+	asked    chan struct{} // has one while a login begins
+	attempt  *Attempt      // the one that was begun last; nil: none. Guarded by asked
+	over     chan struct{} // closed when nothing is left of attempt
+
+	mu     sync.Mutex  // guards what follows
+	login  *Login      // as it was read, which nobody changes; nil: there is none
+	path   string      // its file
+	file   os.FileInfo // as it was when it was read
+	looked time.Time   // when the folder was last searched
+	noted  time.Time   // when the last use was noted
+
+	// These are of who renews.
+	unsaved *Login    // what could not be written
+	failed  time.Time // when a refresh last failed
+	why     error     // of that
+}
+
+// authorize returns the header with the token, other than the refused one; empty if nobody is logged in.
+func (s *source) authorize(ctx context.Context, refused string, log *slog.Logger) (string, error) {
+	l, err := s.current()
+	if err != nil || l == nil {
+		return "", err
+	}
+	now := time.Now()
+	if header := l.header(now); header != "" && header != refused && !l.isDue(now) {
+		s.noteUse(now)
+		return header, nil
+	}
+	// It goes on if ctx ends before: a refresh token may be good only once.
+	asked := s.asking.DoChan(refused, func() (any, error) { return s.renew(refused, log) })
+	select {
+	case answer := <-asked:
+		return answer.Val.(string), answer.Err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// header returns the header with the access token, empty if there is none that can be good.
+func (l *Login) header(now time.Time) string {
+	if l.Access == "" || !l.Expiry.IsZero() && !now.Before(l.Expiry) {
+		return ""
+	}
+	return "Bearer " + l.Access
+}
+
+// isDue reports whether the access token is to be replaced soon. One that lives for a moment is replaced in the last
+// fifth of that.
+func (l *Login) isDue(now time.Time) bool {
+	if l.Expiry.IsZero() || l.Refresh == "" || !l.Ended.IsZero() {
+		return false
+	}
+	return now.After(l.Expiry.Add(-min(early, l.Expiry.Sub(l.Refreshed)/5)))
+}
+
+// held returns the login as it was last read.
+func (s *source) held() *Login {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.login
+}
+
+// current returns the login of now; nil if nobody is logged in. It reads the file if it has changed, and searches the
+// folder once a second while there is none.
+func (s *source) current() (*Login, error) {
+	s.mu.Lock()
+	if s.login != nil {
+		info, err := os.Stat(s.path)
+		if err == nil && os.SameFile(info, s.file) && info.ModTime().Equal(s.file.ModTime()) {
+			defer s.mu.Unlock()
+			return s.login, nil
+		}
+	} else if time.Since(s.looked) < lookEvery {
+		defer s.mu.Unlock()
+		return nil, nil
+	}
+	s.mu.Unlock()
+	return s.look()
+}
+
+// look searches the folder for the newest login.
+func (s *source) look() (*Login, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looked = time.Now()
+	l, path, err := s.store.Newest(s.server)
+	if l == nil {
+		s.login = nil
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil { // it has just been deleted
+		s.login = nil
+		return nil, nil
+	}
+	s.login, s.path, s.file = l, path, info
+	return l, nil
+}
+
+// noteUse notes the last use.
+func (s *source) noteUse(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.noted) >= noteUseEvery {
+		s.noted = now
+		s.store.used(s.path, now)
+	}
+}
+
+// renew gets another token than the refused one: of another process, or of the issuer. It returns the header.
+func (s *source) renew(refused string, log *slog.Logger) (string, error) {
+	s.renewing <- struct{}{}
+	defer func() { <-s.renewing }()
+	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
+	defer cancel()
+	l, err := s.look()
+	if err != nil || l == nil {
+		return "", err
+	}
+	unlock, err := s.store.lock(ctx, s.path)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if l, err = s.look(); err != nil || l == nil {
+		return "", err
+	}
+	if s.unsaved != nil && s.unsaved.At.Equal(l.At) { // the refresh token in the file is used up
+		l = s.unsaved
+		s.save(l, log)
+	}
+	now := time.Now()
+	header := l.header(now)
+	if header == refused {
+		header = ""
+	}
+	switch {
+	case header != "" && !l.isDue(now):
+		return header, nil
+	case !l.Ended.IsZero():
+		return header, orNil(header, errEnded)
+	case now.Sub(s.failed) < retryAfter:
+		return header, orNil(header, s.why)
+	}
+	fresh := *l
+	err = fresh.refresh(ctx, newGuard(nil, l.ServerAt))
+	switch {
+	case errors.Is(err, errEnded) && l.Refresh == "": // nothing was asked: there is nothing to get another token with
+		return header, orNil(header, errEnded)
+	case errors.Is(err, errEnded):
+		log.Warn("login ended by the issuer", "server", l.Public(), "issuer", publicURL(l.Issuer))
+		fresh.Ended, fresh.Refresh = now, ""
+		s.save(&fresh, log)
+		return header, orNil(header, errEnded)
+	case err != nil:
+		s.failed, s.why = now, err
+		log.Warn("login not refreshed", "server", l.Public(), "err", err)
+		return header, orNil(header, err)
+	}
+	s.failed = time.Time{}
+	s.save(&fresh, log)
+	return fresh.header(time.Now()), nil
+}
+
+// orNil returns err, or nil if there is a header all the same.
+func orNil(header string, err error) error {
+	if header != "" {
+		return nil
+	}
+	return err
+}
+
+// save writes what an issuer has answered. What cannot be written is used, and written later.
+func (s *source) save(l *Login, log *slog.Logger) {
+	err := s.store.Save(l)
+	if err != nil {
+		log.Error("login not saved: the next start has none", "server", l.Public(), "err", err)
+		s.unsaved = l
+		return
+	}
+	s.unsaved = nil
+	if _, err := s.look(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Warn("login cannot be read", "server", l.Public(), "err", err)
+	}
+}
