@@ -52,10 +52,12 @@ type Endpoint struct {
 	Header http.Header // sent with each request
 	// Authorize is [remote.Authorizer]; nil: Header has what authorizes.
 	Authorize func(ctx context.Context, refused string) (header string, err error)
-	Name      string // of the server, for errors; empty: it has none
-	Limit     int    // longest message that the server may send, in bytes
-	Log       *slog.Logger
-	Metrics   *metrics.Metrics
+	// Advise is [remote.Adviser]; nil: nobody can be told what to do about a refusal.
+	Advise  func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public string)
+	Name    string // of the server, for errors; empty: it has none
+	Limit   int    // longest message that the server may send, in bytes
+	Log     *slog.Logger
+	Metrics *metrics.Metrics
 	// Values never ends, and has the values of the contexts of a session's requests.
 	Values context.Context
 }
@@ -70,15 +72,61 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 	if e.Authorize == nil {
 		return e.send(ctx, method, body, extra)
 	}
+	resp, err := e.authorized(ctx, method, body, extra)
+	for range 2 { // the second time somebody has just logged in
+		if err != nil || e.Advise == nil || !refusesAccess(resp) {
+			break
+		}
+		isQuiet, _ := ctx.Value(quietKey{}).(bool)
+		again, full, public := e.Advise(ctx, resp, method == http.MethodPost && !isQuiet)
+		if !again {
+			if full != "" {
+				resp.Body = e.advised(resp, full, public)
+			}
+			break
+		}
+		Discard(resp)
+		resp, err = e.authorized(ctx, method, body, extra)
+	}
+	return resp, err
+}
+
+// advised returns the body of a response that refuses access, with what to do. The log has no link of a login.
+func (e *Endpoint) advised(resp *http.Response, full, public string) unauthorized {
+	body := unauthorized{resp.Body, e.Name, full, public}
+	if body.isForAll() {
+		full = "the client was told where to log in"
+	}
+	e.Log.Warn("no token for the server", "err", full)
+	return body
+}
+
+type quietKey struct{}
+
+// Quietly returns a context for requests that are not those of a client: nobody is asked for a login on their account.
+func Quietly(ctx context.Context) context.Context { return context.WithValue(ctx, quietKey{}, true) }
+
+// authorized sends a request with the header of Authorize, and once more if the server refuses that.
+func (e *Endpoint) authorized(
+	ctx context.Context, method string, body []byte, extra http.Header,
+) (*http.Response, error) {
 	refused, resp := "", &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody}
+	isSent := false
 	for range 2 {
 		header, err := e.Authorize(ctx, refused)
 		if err != nil && ctx.Err() == nil { // else nothing can be sent
 			e.Log.Warn("no token for the server", "err", err)
 			break
 		}
+		if isSent && header == "" {
+			break
+		}
+		isSent = true
 		Discard(resp)
-		with := http.Header{"Authorization": {header}}
+		with := http.Header{}
+		if header != "" {
+			with.Set("Authorization", header)
+		}
 		maps.Copy(with, extra)
 		resp, err = e.send(ctx, method, body, with)
 		if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -86,14 +134,27 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 		}
 		refused = header
 	}
-	resp.Body = unauthorized{resp.Body, e.Name}
+	if refused != "" || !isSent { // else nothing was sent that the server does not take
+		resp.Body = unauthorized{ReadCloser: resp.Body, server: e.Name}
+	}
 	return resp, nil
 }
 
-// unauthorized is the body of a 401 that Authorize could not avert.
+// unauthorized is the body of a response that Authorize could not avert.
 type unauthorized struct {
 	io.ReadCloser
 	server string // its name; empty: it has none
+	// full and public say what to do, the one to those who may know the server's address; empty: nobody knows.
+	full, public string
+}
+
+// isForAll reports whether all clients may know what to do.
+func (u unauthorized) isForAll() bool { return u.full != "" && u.full == u.public }
+
+// NeedsLogin reports whether a response of Do is a 401 that a person can do something about.
+func NeedsLogin(resp *http.Response) bool {
+	body, ok := resp.Body.(unauthorized)
+	return ok && body.full != "" && resp.StatusCode == http.StatusUnauthorized
 }
 
 // send is Do without Authorize.

@@ -27,6 +27,10 @@ type Reader struct {
 	// HasSession says that the server has given the session an id. 404 then means
 	// that the server has forgotten it.
 	HasSession bool
+	// IsCall says that the request calls a tool: a refusal that its client can have mended is a result for the model.
+	IsCall bool
+	// IsStateless says that results are those of MCP 2026-07-28.
+	IsStateless bool
 	// Other takes every message that is not the answer, also one that is invalid but
 	// has an id, and may wait. Its error ends the reading. nil: they are dropped.
 	Other func(*jsonrpc.Message) error

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,7 +96,10 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	case forgotten != nil:
 		return nil, &SaysForgottenError{r.answerOf(m, own, resp, text)}
 	}
+	advised, _ := resp.Body.(unauthorized)
 	switch code := resp.StatusCode; {
+	case refusesAccess(resp) && r.IsCall && advised.isForAll():
+		return r.toolError(advised.full)
 	case refusesAccess(resp):
 	case own:
 		return m, nil
@@ -104,6 +108,19 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 		return withID(m, r.ID)
 	}
 	return nil, r.statusError(resp, text)
+}
+
+// toolError returns the result of a tool that says what to do: models read those, and clients show them.
+func (r *Reader) toolError(text string) (*jsonrpc.Message, error) {
+	result := map[string]any{"content": []map[string]string{{"type": "text", "text": text}}, "isError": true}
+	if r.IsStateless {
+		result["resultType"] = "complete"
+	}
+	data, err := json.Marshal(result)
+	if err != nil {
+		return nil, err
+	}
+	return jsonrpc.Parse(jsonrpc.NewResult(r.ID, data))
 }
 
 // forgets returns ErrForgotten if an unsuccessful response says that the server does not know the
@@ -254,7 +271,12 @@ func (e *Endpoint) StatusError(resp *http.Response, text []byte) *jsonrpc.Error 
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
 		data.Reason = reasonUnauthorized
-		if body, ok := resp.Body.(unauthorized); ok {
+		if body, ok := resp.Body.(unauthorized); ok && body.isForAll() {
+			return NewError(data, "%s", body.full)
+		} else if ok && body.full != "" {
+			data.Details = details.New(body.full)
+			return NewError(data, "%s", body.public)
+		} else if ok {
 			return NewError(data, "the server%s needs to be authorized: it takes no token that the gateway can get",
 				body.server)
 		}
@@ -428,11 +450,14 @@ func refusesAccess(resp *http.Response) bool {
 // AccessError says that the server refuses these credentials.
 type AccessError struct {
 	Reason *jsonrpc.Error // for a client: without the address
-	place  string
+	// NeedsLogin is [NeedsLogin] of the response.
+	NeedsLogin bool
+	place      string
+	full       string // what the operator can do; empty: the reason says it
 }
 
 // Error names the place and the reason.
-func (e *AccessError) Error() string { return e.place + ": " + e.Reason.Message }
+func (e *AccessError) Error() string { return e.place + ": " + cmp.Or(e.full, e.Reason.Message) }
 
 // Is reports whether target is [jsonrpc.ErrDenied].
 func (e *AccessError) Is(target error) bool { return target == jsonrpc.ErrDenied }
@@ -446,5 +471,6 @@ func (e *Endpoint) CheckAccess(resp *http.Response) error {
 	if strings.Contains(resp.Header.Get("Content-Type"), "json") { // which ends, unlike a stream
 		text = errorBody(resp)
 	}
-	return &AccessError{e.StatusError(resp, text), e.Place()}
+	advised, _ := resp.Body.(unauthorized)
+	return &AccessError{e.StatusError(resp, text), NeedsLogin(resp), e.Place(), advised.full}
 }

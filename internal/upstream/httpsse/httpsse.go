@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -242,7 +243,7 @@ func notTaken(m *jsonrpc.Message, err error) error {
 // refusal returns the answer for an unsuccessful response. 5xx does not end the
 // session: the stream tells whether the server has it.
 func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
-	r := exchange.Reader{Endpoint: c.x, ID: m.ID}
+	r := exchange.Reader{Endpoint: c.x, ID: m.ID, IsCall: m.Method == mcp.MethodCallTool}
 	response, err := r.Read(resp)
 	if err == nil {
 		return response.Raw()

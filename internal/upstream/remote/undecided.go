@@ -22,6 +22,8 @@ type undecided struct {
 	x     *exchange.Endpoint
 	site  *site
 	asked bool // the server has not answered server/discover as a stateless one
+	// stand opens a session in the place of one with a server that needs a login; it may return nil.
+	stand func() jsonrpc.Attributed
 	// ctx ends when the session is closed. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -39,9 +41,9 @@ var (
 	_ jsonrpc.Stateless  = (*undecided)(nil)
 )
 
-func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
+func newUndecided(x *exchange.Endpoint, s *site, asked bool, stand func() jsonrpc.Attributed) *undecided {
 	u := &undecided{
-		x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit),
+		x: x, site: s, asked: asked, stand: stand, early: buffer.NewQueue(buffer.SendLimit),
 		done: make(chan struct{}), posted: make(chan struct{}),
 	}
 	u.ctx, u.cancel = context.WithCancel(x.Values)
@@ -82,9 +84,17 @@ func (u *undecided) decide() {
 		u.become(streamable.New(u.x), first)
 		return
 	}
-	ctx, cancel := context.WithCancel(u.ctx)
+	ctx, cancel := context.WithCancel(exchange.Quietly(u.ctx))
 	resp, err := u.x.Do(ctx, http.MethodPost, first, nil)
 	posted()
+	if err == nil && exchange.NeedsLogin(resp) {
+		if stand := u.stand(); stand != nil {
+			exchange.Discard(resp)
+			cancel()
+			u.become(stand, first)
+			return
+		}
+	}
 	var failure *jsonrpc.Error
 	switch {
 	case err != nil:

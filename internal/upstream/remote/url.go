@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -27,6 +26,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/inprocess"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/standin"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/statelessserver"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/streamable"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -58,6 +58,9 @@ type URL struct {
 	MaxMessageBytes int
 	Logger          *slog.Logger
 
+	// Rename has the names by which the server gets headers of WithHeader, by the names that clients have, both in
+	// their canonical form. An Authorization that a client has sent so wins over Credentials.
+	Rename map[string]string
 	// Metrics counts responses. nil: nothing is counted.
 	Metrics *metrics.Metrics
 
@@ -137,12 +140,32 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		u.site = newSite()
 	}
 	x, release := u.exchange(ctx)
-	c, err := u.connect(ctx, x)
+	c, err := u.connect(exchange.Quietly(ctx), x)
+	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && denied.NeedsLogin {
+		if stand := u.standIn(ctx)(); stand != nil {
+			c, err = stand, nil
+		}
+	}
 	if err != nil {
 		release()
 		return nil, err
 	}
 	return &releasing{c, release}, nil
+}
+
+// standIn returns what opens a session in the place of one with a server that needs a login. It opens none, and returns
+// nil, if somebody is logged in there, if no client has caused the dialling, or nobody can be asked.
+func (u URL) standIn(ctx context.Context) func() jsonrpc.Attributed {
+	login, ok := u.Credentials.(standin.Asker)
+	if !ok || asker.FromContext(ctx) == nil {
+		return func() jsonrpc.Attributed { return nil }
+	}
+	return func() jsonrpc.Attributed {
+		if login.LoggedIn() {
+			return nil
+		}
+		return standin.New(login)
+	}
 }
 
 // exchange returns the endpoint for one session. The caller must call release at the
@@ -153,7 +176,14 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 	for name, values := range u.Header {
 		x.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	maps.Copy(x.Header, headerFrom(ctx))
+	ofClient := false // the client has an Authorization of its own for the server
+	for name, values := range headerFrom(ctx) {
+		if to := u.Rename[name]; to != "" {
+			name = to
+			ofClient = ofClient || to == "Authorization"
+		}
+		x.Header[name] = values
+	}
 	if x.Limit <= 0 {
 		x.Limit = buffer.MaxMessageBytes
 	}
@@ -161,8 +191,11 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 		x.Log = slog.New(slog.DiscardHandler)
 	}
 	x.Log = u.site.lines.Logger(x.Log)
-	if u.Credentials != nil {
+	if u.Credentials != nil && !ofClient {
 		x.Authorize = u.site.authorizer(u.Credentials, clientFrom(ctx), x.Log)
+		if adviser, ok := u.Credentials.(Adviser); ok {
+			x.Advise = adviser.Advise
+		}
 		x.Header.Del("Authorization")
 	}
 	if u.Name != "" {
@@ -184,6 +217,14 @@ type Credentials interface {
 	// client that causes the session, or a newer one of its, which the server does not get; nil for the sessions
 	// without one, which share an Authorizer. Log receives warnings.
 	Authorizer(client func() string, log *slog.Logger) Authorizer
+}
+
+// Adviser is Credentials that a person can do something about.
+type Adviser interface {
+	// Advise says what to do about a response that refuses access: again, because there are credentials now; or what
+	// a person can do, for those who may know the server's address, and for all. The texts are empty if it does not
+	// know. asks says that a client is answered.
+	Advise(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public string)
 }
 
 // Authorizer is an upstream.Authorizer.
@@ -229,7 +270,7 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 	case u.Transport == TransportStreamable:
 		return streamable.New(x), nil
 	case kind == TransportStreamable:
-		return newUndecided(x, u.site, false), nil
+		return newUndecided(x, u.site, false, u.standIn(ctx)), nil
 	case kind == TransportSSE:
 		c, err := u.site.dialSSE(ctx, x)
 		if err == nil {
@@ -246,7 +287,7 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 	found, err := ask(ctx, x)
 	switch {
 	case err != nil && kind != TransportStateless && errors.Is(err, statelessserver.ErrNoEvidence):
-		return newUndecided(x, u.site, false), nil // initialize shows whether the server works
+		return newUndecided(x, u.site, false, u.standIn(ctx)), nil // initialize shows whether the server works
 	case err != nil:
 		return nil, err
 	case found != nil:
@@ -256,7 +297,7 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 		return nil, fmt.Errorf("%s: the server does not speak MCP %s: set another transport, or none",
 			x.Place(), mcp.VersionStateless)
 	}
-	return newUndecided(x, u.site, true), nil
+	return newUndecided(x, u.site, true, u.standIn(ctx)), nil
 }
 
 // handlerAddress is the URL of a handler in process. No host can have this name

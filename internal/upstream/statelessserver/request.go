@@ -162,7 +162,8 @@ func (c *Conn) overHTTP(ctx context.Context, id jsonrpc.ID, body []byte, header 
 		defer cancel()
 		return nil, unposted(posted, err)
 	}
-	r := exchange.Reader{Endpoint: c.x, ID: id, Other: other}
+	r := exchange.Reader{Endpoint: c.x, ID: id, IsStateless: true, Other: other,
+		IsCall: header.Get(stateless.HeaderMethod) == mcp.MethodCallTool}
 	answer, err := r.Read(resp)
 	if err != nil {
 		defer cancel()

@@ -32,9 +32,8 @@ func (c *Conn) startCall(m *jsonrpc.Message, run func(*postedCall)) error {
 		return err
 	}
 	k := &postedCall{Call: of}
-	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, Other: func(m *jsonrpc.Message) error {
-		return c.Queue.Push(m.Raw(), k.ID)
-	}}
+	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, IsCall: m.Method == mcp.MethodCallTool,
+		Other: func(m *jsonrpc.Message) error { return c.Queue.Push(m.Raw(), k.ID) }}
 	if m.Method == mcp.MethodInitialize {
 		k.opens = make(chan struct{})
 		c.opening = k.opens

@@ -1,0 +1,191 @@
+package remote_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/asker"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/standin"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// person are credentials of a person who may log in.
+type person struct {
+	loggedIn     atomic.Bool
+	logsIn       bool   // when asked for advice
+	full, public string // the advice
+	opened       atomic.Int32
+	asked        atomic.Int32 // for advice on account of a client
+	quietly      atomic.Int32 // on no client's account
+}
+
+func (p *person) Authorizer(func() string, *slog.Logger) remote.Authorizer {
+	return func(context.Context, string) (string, error) {
+		if p.loggedIn.Load() {
+			return "Bearer good", nil
+		}
+		return "", nil
+	}
+}
+
+func (p *person) Advise(_ context.Context, resp *http.Response, asks bool) (again bool, full, public string) {
+	if asks {
+		p.asked.Add(1)
+	} else {
+		p.quietly.Add(1)
+	}
+	if asks && p.logsIn {
+		p.loggedIn.Store(true)
+		return true, "", ""
+	}
+	return false, p.full, p.public
+}
+
+func (p *person) LoggedIn() bool { return p.loggedIn.Load() }
+
+func (p *person) Opened() { p.opened.Add(1) }
+
+func (p *person) Ask(context.Context) (string, bool) { return "log in at the link", p.loggedIn.Load() }
+
+var _ standin.Asker = (*person)(nil)
+
+// closedTo is a server whose methods with a part of their name need the token.
+func closedTo(t *testing.T, method string, serve upstreamtest.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		m, _ := jsonrpc.Parse(body)
+		header, has := r.Header["Authorization"]
+		switch {
+		case has && header[0] != "Bearer good":
+			t.Errorf("the server got the Authorization %q", header)
+		case !has && (m == nil || strings.Contains(m.Method, method)):
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		serve(w, r, m)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/mcp"
+}
+
+// dialFor opens a session for a client.
+func dialFor(t *testing.T, up remote.URL) jsonrpc.Conn {
+	t.Helper()
+	conn, err := up.Dial(asker.NewContext(t.Context(), &asker.Asker{}))
+	ssetest.Must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// A call that is refused for want of a login is answered with what to do: as the result of the tool where all may know
+// that, else as an error that has it for those who may. If somebody logs in meanwhile, the call goes on.
+func TestCallsThatNeedALogin(t *testing.T) {
+	for name, serve := range map[string]upstreamtest.Handler{"streamable": legacyServer, "stateless": modernServer} {
+		for _, test := range []struct {
+			p    *person
+			want []string
+		}{
+			{&person{full: "log in at L", public: "log in at L"}, []string{`"result":{`, `"isError":true`, `"text":"log in at L"`}},
+			{&person{full: "log in at L", public: "log in"}, []string{`"error":{`, `"message":"log in"`, `log in at L`, `"unauthorized"`}},
+			{&person{logsIn: true}, []string{`"result":{`}},
+			{&person{}, []string{`"error":{`, "configure the credentials that it wants"}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				up := remote.URL{Address: closedTo(t, "tools/call", serve), Credentials: test.p}
+				conn := dialFor(t, up)
+				upstreamtest.Send(t, conn, upstreamtest.Initialize)
+				upstreamtest.Recv(t, conn)
+				upstreamtest.Send(t, conn, upstreamtest.Initialized)
+				upstreamtest.Send(t, conn, upstreamtest.Call2)
+				got := upstreamtest.Recv(t, conn)
+				ssetest.WantText(t, "answer", got, test.want...)
+				if test.p.logsIn && strings.Contains(got, "isError") {
+					t.Errorf("got %s", got)
+				}
+				ssetest.Want(t, "questions for the client", test.p.asked.Load(), int32(1))
+				ssetest.Want(t, "sessions in the place of one", test.p.opened.Load(), int32(0))
+			})
+		}
+	}
+}
+
+// A server that lets nobody in before a login has a session in its place, without a question to anybody. After the login
+// the next session is one with the server.
+func TestServersThatNeedALogin(t *testing.T) {
+	for name, serve := range map[string]upstreamtest.Handler{"streamable": legacyServer, "stateless": modernServer, "sse": sseOnly(404)} {
+		for _, transport := range []string{"", map[string]string{"sse": remote.TransportSSE}[name]} {
+			t.Run(name+"/"+transport, func(t *testing.T) {
+				p := &person{full: "log in at L", public: "log in"}
+				up := remote.URL{Address: closedTo(t, "", serve), Credentials: p, Transport: transport}
+				conn := dialFor(t, up)
+				upstreamtest.Send(t, conn, upstreamtest.Initialize)
+				ssetest.WantText(t, "initialize", upstreamtest.Recv(t, conn), `"listChanged":true`)
+				upstreamtest.Send(t, conn, upstreamtest.Call2)
+				ssetest.WantText(t, "a call", upstreamtest.Recv(t, conn), "log in at the link", `"isError":true`)
+				ssetest.Want(t, "questions for the client", p.asked.Load(), int32(0))
+				ssetest.Want(t, "sessions", p.opened.Load(), int32(1))
+				p.loggedIn.Store(true)
+				if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), "logged in") {
+					t.Errorf("after the login: %v", err)
+				}
+				conn = dialFor(t, up)
+				upstreamtest.Send(t, conn, upstreamtest.Initialize)
+				if got := upstreamtest.Recv(t, conn); strings.Contains(got, "Nobody is logged in") {
+					t.Errorf("after the login: %s", got)
+				}
+			})
+		}
+	}
+}
+
+// Where a login does not help, there is no session in the place of that with the server.
+func TestServersThatWantSomethingElse(t *testing.T) {
+	up := remote.URL{Address: closedTo(t, "", legacyServer), Credentials: new(person)}
+	_, err := up.Dial(asker.NewContext(t.Context(), &asker.Asker{}))
+	ssetest.WantText(t, "Dial", err, "configure the credentials")
+}
+
+// Nor is there one for a probe, which is to know that the server needs a login.
+func TestProbesNeedALogin(t *testing.T) {
+	p := &person{full: "log in at L", public: "log in"}
+	_, err := remote.URL{Address: closedTo(t, "", legacyServer), Credentials: p}.Dial(t.Context())
+	ssetest.WantText(t, "Dial", err, "log in at L") // for the operator
+	ssetest.Want(t, "questions", p.asked.Load()+p.opened.Load(), int32(0))
+}
+
+// A header that a client has under another name is the server's own, and wins over a login.
+func TestRenamedHeaders(t *testing.T) {
+	var got atomic.Value
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got.Store(r.Header.Get("Authorization") + "|" + r.Header.Get("X-Jira-Token"))
+		body, _ := io.ReadAll(r.Body)
+		m, _ := jsonrpc.Parse(body)
+		legacyServer(w, r, m)
+	}))
+	defer s.Close()
+	p := new(person)
+	p.loggedIn.Store(true)
+	up := remote.URL{Address: s.URL + "/mcp", Credentials: p, Rename: map[string]string{"X-Jira-Token": "Authorization"}, Transport: remote.TransportStreamable}
+	for header, want := range map[string]string{"Bearer mine": "Bearer mine|", "": "Bearer good|"} {
+		ctx := t.Context()
+		if header != "" {
+			ctx = asker.NewContext(ctx, &asker.Asker{Header: http.Header{"X-Jira-Token": {header}}})
+		}
+		conn, err := up.Dial(ctx)
+		ssetest.Must(t, err)
+		upstreamtest.Send(t, conn, upstreamtest.Initialize)
+		upstreamtest.Recv(t, conn)
+		ssetest.Want(t, "the server gets", got.Load(), any(want))
+		ssetest.Must(t, conn.Close())
+	}
+}
