@@ -206,7 +206,7 @@ type Server struct {
 
 	URL           string   `group:"Remote server" common:"" placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
 	Header        []string `group:"Remote server" common:"" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
-	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
+	ForwardHeader []string `group:"Remote server" placeholder:"NAME" renames:"" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. 'X-Jira-Token: Authorization' sends the first one as the second; in the file that is {X-Jira-Token: Authorization}. Without it, no header of a client is sent."`
 	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
 
 	Description string `group:"Server" http:"" placeholder:"TEXT" help:"What the server is for, in a sentence for people: the page at / shows it. Without it, there is what the server says of itself."`

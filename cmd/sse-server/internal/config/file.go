@@ -14,6 +14,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clientfile"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/secretprogram"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/tree"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
@@ -282,7 +283,7 @@ func (c *Config) setFrom(s *Server, flag *kong.Flag, name string, nodes ...ast.N
 		if text, isText := node.(*ast.StringNode); i > 0 && isText && strings.Contains(text.Value, " ") {
 			return c.at(node.GetToken(), "args: want a list, such as [-y, server]")
 		}
-		more, err := textsOf(node, flag)
+		more, err := textsOf(node, flag, c.owner == ours)
 		if err != nil {
 			return c.at(node.GetToken(), "%s: %v", name, err)
 		}
@@ -299,15 +300,25 @@ func isEmpty(node ast.Node) bool {
 }
 
 // textsOf returns the value of an option as texts: a scalar as it is written, the entries
-// of a list, or the pairs of a mapping.
-func textsOf(node ast.Node, flag *kong.Flag) (texts []string, err error) {
+// of a list, or the pairs of a mapping. mayRun says that the value of a pair may come from a program.
+func textsOf(node ast.Node, flag *kong.Flag, mayRun bool) (texts []string, err error) {
 	if pairs, ok := node.(*ast.MappingNode); ok && flag.Tag.Has("pairs") {
+		for _, pair := range pairs.Values {
+			text, err := valueOf(pair.Value, mayRun)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, pair.Key.GetToken().Value+flag.Tag.Get("pairs")+text)
+		}
+		return texts, nil
+	}
+	if pairs, ok := node.(*ast.MappingNode); ok && flag.Tag.Has("renames") {
 		for _, pair := range pairs.Values {
 			text, err := tree.Text(pair.Value)
 			if err != nil {
 				return nil, err
 			}
-			texts = append(texts, pair.Key.GetToken().Value+flag.Tag.Get("pairs")+text)
+			texts = append(texts, pair.Key.GetToken().Value+": "+text)
 		}
 		return texts, nil
 	}
@@ -316,4 +327,22 @@ func textsOf(node ast.Node, flag *kong.Flag) (texts []string, err error) {
 	}
 	text, err := tree.Text(node)
 	return []string{text}, err
+}
+
+// valueOf returns the value of a pair: a text, or what a program prints, as in {exec: [op, read, "op://…"]}. The file
+// of a client, which others may have written, starts none.
+func valueOf(node ast.Node, mayRun bool) (string, error) {
+	members, isMapping := node.(*ast.MappingNode)
+	if !isMapping || !mayRun || len(members.Values) != 1 || members.Values[0].Key.GetToken().Value != "exec" {
+		return tree.Text(node)
+	}
+	command, err := tree.Texts(members.Values[0].Value)
+	if err != nil {
+		return "", err
+	}
+	secret, err := secretprogram.Read(command)
+	if err != nil {
+		return "", fmt.Errorf("exec: %w", err)
+	}
+	return strings.ReplaceAll(secret, "${", "$${"), nil // nothing is replaced in it
 }

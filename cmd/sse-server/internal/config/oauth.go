@@ -136,7 +136,8 @@ func (s *Server) makeCredentials(c *Config, lookupEnv func(string) (string, bool
 	case s.owner != ours && o.RefreshTokenFile != "":
 		err = fmt.Errorf("refresh-token-file: the file of a client cannot have a file of this machine sent to %s: "+
 			"write the server into a file of your own", hostOf(o.TokenURL))
-	case slices.ContainsFunc(s.ForwardHeader, isAuthorization):
+	case slices.ContainsFunc(s.ForwardedHeaders(), isAuthorization),
+		slices.ContainsFunc(slices.Collect(maps.Values(s.remote.Rename)), isAuthorization):
 		err = fmt.Errorf("contradicts %s of Authorization, the header with the token", s.Place("forward-header"))
 	case exchanges && c.AuthTokensFile != "":
 		err = fmt.Errorf("grant: the token endpoint does not know the tokens of %s", c.Place("auth-tokens-file"))

@@ -120,7 +120,7 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	}
 	own.Restricted = s.isRestricted()
 	o.Select = s.selection()
-	o.ForwardHeaders = s.ForwardHeader
+	o.ForwardHeaders = s.ForwardedHeaders()
 	if s.ForwardsTokens() {
 		o.ForwardHeaders = append(slices.Clone(o.ForwardHeaders), "Authorization")
 	}
@@ -196,6 +196,42 @@ func (c *Config) page() gateway.Page {
 		return gateway.PageOn
 	}
 	return gateway.PageOff
+}
+
+// ForwardedHeaders returns the headers of clients that the remote server gets, by the names that clients have.
+func (s *Server) ForwardedHeaders() (names []string) {
+	for _, one := range s.ForwardHeader {
+		name, _, _ := strings.Cut(one, ":")
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
+}
+
+// renames returns the names by which the remote server gets headers of clients, where they are others.
+func (s *Server) renames() (map[string]string, error) {
+	var renamed map[string]string
+	targets := map[string]bool{}
+	for _, one := range s.ForwardHeader {
+		from, to, isRenamed := strings.Cut(one, ":")
+		from, to = http.CanonicalHeaderKey(strings.TrimSpace(from)), strings.TrimSpace(to)
+		if !isRenamed {
+			to = from
+		} else if err := httpcheck.CheckHeaderName(to); err != nil {
+			return nil, err
+		}
+		to = http.CanonicalHeaderKey(to)
+		if targets[to] {
+			return nil, fmt.Errorf("two headers would be sent as %s", to)
+		}
+		targets[to] = true
+		if isRenamed && to != from {
+			if renamed == nil {
+				renamed = map[string]string{}
+			}
+			renamed[from] = to
+		}
+	}
+	return renamed, nil
 }
 
 // ForwardsTokens reports whether the token of each client gets it one for the remote server.
@@ -444,6 +480,9 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 		}
 		s.remote.Header.Set(name, value)
 	}
+	if s.remote.Rename, err = s.renames(); err != nil {
+		return s.refuse("forward-header", "%v", err)
+	}
 	if len(s.OAuthClient) > 0 {
 		if err := s.makeCredentials(c, lookupEnv); err != nil {
 			return err
@@ -456,7 +495,7 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 		(len(s.Header) > 0 || at.User != nil || s.remote.Credentials != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
-	if (c.AuthTokensFile != "" || len(c.OAuth) > 0) && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
+	if (c.AuthTokensFile != "" || len(c.OAuth) > 0) && slices.ContainsFunc(s.ForwardedHeaders(), isAuthorization) {
 		return s.refuse("forward-header",
 			"Authorization: the remote server would get the tokens of %s, "+
 				"which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))

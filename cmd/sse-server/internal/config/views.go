@@ -619,7 +619,7 @@ func (c *Config) checkViews() {
 	for _, v := range c.Views {
 		names := make(map[string]bool)
 		for _, m := range v.Members {
-			for _, name := range m.Server.ForwardHeader {
+			for _, name := range m.Server.ForwardedHeaders() {
 				names[name] = true
 			}
 			if m.Server.ForwardsTokens() {
