@@ -20,10 +20,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/setup"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/signin"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/completions"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 )
 
 // Main is the program with everything that it takes from its process, so that a
@@ -96,6 +98,8 @@ func (m *Main) Run() int {
 	}
 	defer tracing.Close()
 	defer oauthclient.Finish()
+	defer login.Finish()
+	defer login.GiveUp()
 	if c.Does == "stdio" {
 		return m.serveStdio(c, gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.Provider})
 	}
@@ -152,6 +156,12 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 		return m.setup().Connect(c), true
 	case c.Does == "service":
 		return m.setup().Service(c, m.system()), true
+	case c.Does == "login":
+		return m.signin().Login(c), true
+	case c.Does == "logout":
+		return m.signin().Logout(c), true
+	case c.Does == "logins":
+		return m.signin().Logins(c), true
 	case c.Diagnoses():
 		return m.check().URL(c, m.Notify(syscall.SIGINT, syscall.SIGTERM)), true
 	default:
@@ -198,6 +208,12 @@ func (m *Main) try(file string, args ...string) (said string, code int) {
 
 // configurationOK is what check says first.
 const configurationOK = "configuration ok\n"
+
+// signin returns what logs in at remote servers.
+func (m *Main) signin() *signin.Command {
+	return &signin.Command{Stdin: m.Stdin, Stdout: m.Stdout, Stderr: m.Stderr, LookupEnv: m.LookupEnv,
+		Signals: m.Notify(syscall.SIGINT, syscall.SIGTERM)}
+}
 
 // check returns what says whether servers can be used.
 func (m *Main) check() *check.Check {

@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/browser"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/signin"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 )
 
 // surviveReaders makes a write to a closed pipe return an error instead of ending the program, which has servers to
@@ -28,6 +31,9 @@ func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) 
 // parent process ends. It returns the exit code.
 func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 	log := common.Logger
+	if !c.Stdio.Learn && !c.Stdio.NoLogin && browser.IsThere(m.LookupEnv) {
+		m.askInBrowser(c, log)
+	}
 	s, gw, behind, err := openStdio(c, common)
 	if err != nil {
 		return m.refuse(err)
@@ -85,6 +91,16 @@ func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 			forprogram.Abort(g)
 		}
 	}, nil, code)
+}
+
+// askInBrowser has remote servers that want a login open the browser.
+func (m *Main) askInBrowser(c *config.Config, log *slog.Logger) {
+	for _, s := range c.Each() {
+		if own, ok := s.Remote().Credentials.(login.Credentials); ok {
+			open := func(address string) error { return browser.Open(m.LookupEnv, address) }
+			s.UseCredentials(&signin.Interactive{Credentials: own, Open: open, Log: log})
+		}
+	}
 }
 
 // openStdio returns what is served on stdin and stdout, and its gateway: a server, the shared sse-server of --connect,

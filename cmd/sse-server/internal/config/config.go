@@ -92,6 +92,7 @@ type Config struct {
 	Serve struct{} `cmd:"" default:"1" help:"Serve over HTTP. This is what sse-server does without a command of its own."`
 	Stdio struct {
 		Connect string `placeholder:"URL" help:"Share one sse-server with other programs of this user. The URL, such as http://127.0.0.1:8080/mcp, is its name: they meet at a socket that no other user can open, and no port. Without a URL it is the one of the file of --config, which takes only what the file names from the environment. If it does not run, start it with the other options and the command; it ends when nobody has been connected for 10m."`
+		NoLogin bool   `help:"Do not open a browser where a remote server wants a login: the client gets a link instead."`
 		Learn   bool   `hidden:"" help:"For sse-server itself: serve nobody, and remember what the server says to a client with the params of initialize on stdin."`
 		// LearnAfter is how long after its client has left a server starts in an empty folder.
 		LearnAfter Duration `hidden:"" default:"1m" help:"For tests of sse-server itself."`
@@ -109,6 +110,22 @@ type Config struct {
 		Replace bool `help:"With --write, also take over an entry with its name that has more than a URL, such as the command that sse-server serves now."`
 		Undo    bool `help:"Restore the entries that --write has changed. One that somebody has changed since stays."`
 	} `cmd:"" name:"connect" help:"Print what a client such as cursor needs to use this sse-server, with the options that it serves with, or the one at --url. With --write, add it to the client's file."`
+	LogIn struct {
+		Target       string   `arg:"" optional:"" name:"url-or-name" help:"URL of the server, or its name in the file of --config."`
+		Issuer       string   `placeholder:"URL" help:"Log in at this issuer alone, also if it is at another site than the server. It is needed with --client-id."`
+		ClientID     string   `name:"client-id" placeholder:"ID" help:"Client that is registered at the issuer by hand. No other way to get one is tried then."`
+		ClientSecret string   `placeholder:"FILE" help:"File with the secret of that client."`
+		Scope        []string `placeholder:"SCOPE" help:"Scopes to ask for. Without it, those that the server names."`
+		NoResource   bool     `help:"Do not say for which server the token is, for an issuer that refuses that. A hostile server could then use the token at others."`
+		Port         uint16   `placeholder:"PORT" help:"Port of 127.0.0.1 at which the browser comes back. Without it, a free one."`
+		NoBrowser    bool     `help:"Print the address instead of opening a browser, and take the one at which the browser ends. Without a display, and over SSH, that is so anyway."`
+	} `cmd:"" name:"login" help:"Log in at a remote server in the browser, once for all clients of this machine: sse-server login https://mcp.example.com/mcp. The requests to it then carry the login, which is renewed as needed."`
+	LogOut struct {
+		Target string `arg:"" optional:"" name:"url-or-name" help:"URL of the server, or its name in the file of --config."`
+	} `cmd:"" name:"logout" help:"Have the issuer end the login at a server, and forget it."`
+	Logins struct {
+		JSON bool `name:"json" help:"Print JSON."`
+	} `cmd:"" help:"List who is logged in where: server, issuer, scopes, when the login ends and when it was last used. It prints no token."`
 	Completion struct {
 		Shell  string `arg:"" optional:"" help:"bash, zsh or fish."`
 		Values string `hidden:"" help:"For completions themselves: print what can follow this flag or command, a line each."`
@@ -137,7 +154,7 @@ type Config struct {
 
 	// The fields below follow from the options. Load sets them, and nobody changes them later.
 
-	// Does is the command: serve, stdio, init, connect, completion, service, tools or check.
+	// Does is the command: serve, stdio, init, connect, login, logout, logins, completion, service, tools or check.
 	Does string `kong:"-"`
 	// Tokens has the principals by their tokens. It is nil if there is no file of tokens.
 	Tokens map[string]string `kong:"-"`
@@ -208,6 +225,9 @@ type Server struct {
 	Header        []string `group:"Remote server" common:"" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" renames:"" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. 'X-Jira-Token: Authorization' sends the first one as the second; in the file that is {X-Jira-Token: Authorization}. Without it, no header of a client is sent."`
 	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
+
+	// LoginUse says whose login the requests carry.
+	LoginUse string `group:"Remote server" name:"login" placeholder:"WHICH" oneof:"shared,off,per-principal" for:"url" help:"Whether requests carry the login of sse-server login, where nothing else is configured: shared lets all clients use it, off none. Without it, it is used on a loopback address without authentication, and by stdio."`
 
 	Description string `group:"Server" http:"" placeholder:"TEXT" help:"What the server is for, in a sentence for people: the page at / shows it. Without it, there is what the server says of itself."`
 
@@ -349,6 +369,15 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 		return c, c.Server.check(c, lookupEnv)
 	}
 	c.home = HomeOf(lookupEnv)
+	if c.Does == "logins" {
+		c.StateDir = stateDir(lookupEnv)
+		return c, nil
+	}
+	if c.isAboutLogin() {
+		if err := c.aimLogin(); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.readFile(); err != nil {
 		return nil, err
 	}
@@ -442,7 +471,7 @@ func (c *Config) readFlags(args []string) error {
 	if c.Does != "serve" {
 		c.verb = c.Does + " "
 	}
-	if word := c.named(); isNoName(word) {
+	if word := cmp.Or(c.Tools.Name, c.Check.Name); isNoName(word) {
 		return unexpected(word, args)
 	}
 	if c.Help || c.HelpAll {

@@ -500,7 +500,7 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 			"Authorization: the remote server would get the tokens of %s, "+
 				"which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
 	}
-	return nil
+	return s.useLogin(c)
 }
 
 // urlMeant asks whether a URL is meant by an address without a scheme; it is empty if none is. Parts that may be

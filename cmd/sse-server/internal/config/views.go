@@ -73,7 +73,9 @@ func (c *Config) Pasted() (all []*Server) {
 }
 
 // named returns the name of a server or view in the arguments of tools or check; empty: there is none.
-func (c *Config) named() string { return cmp.Or(c.Tools.Name, c.Check.Name) }
+func (c *Config) named() string {
+	return cmp.Or(c.Tools.Name, c.Check.Name, c.LogIn.Target, c.LogOut.Target)
+}
 
 // Chosen returns the servers and views that the arguments of tools or check mean, each of which has a URL: all, or the
 // one that they name.

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/login"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
+)
+
+// loginKey is the option that says whose login the requests to a server carry.
+const loginKey = "login"
+
+// isAboutLogin reports whether the command is about the login at one server.
+func (c *Config) isAboutLogin() bool { return c.Does == "login" || c.Does == "logout" }
+
+// aimLogin makes the URL that login or logout names the server. It checks what does not need the file.
+func (c *Config) aimLogin() error {
+	target, example := &c.LogIn.Target, "sse-server "+c.Does+" https://mcp.example.com/mcp"
+	if c.Does == "logout" {
+		target = &c.LogOut.Target
+	}
+	switch {
+	case c.LogIn.ClientSecret != "" && c.LogIn.ClientID == "":
+		return c.refuse("client-secret", "has no effect without --client-id")
+	case c.LogIn.ClientID != "" && c.LogIn.Issuer == "":
+		return c.refuse("client-id", "also needs --issuer: a client id goes to no issuer that a server names")
+	case strings.Contains(*target, "://"):
+		if _, err := login.Canonical(*target); err != nil {
+			return fmt.Errorf("%s: %w", c.Does, err)
+		}
+		c.URL, c.Config, *target = *target, "", ""
+		c.given["url"] = "--url"
+	case *target != "" && c.Config == "":
+		return fmt.Errorf("%s: want the URL of the server, as in: %s; or --config too, with the file in which %s is",
+			c.Does, example, *target)
+	case *target == "" && c.URL == "" && c.Config == "":
+		return fmt.Errorf("%s: name the URL of the server, as in: %s", c.Does, example)
+	}
+	return nil
+}
+
+// LoginServer returns the server that login or logout means.
+func (c *Config) LoginServer() (*Server, error) {
+	servers, _ := c.Chosen()
+	var remote []string
+	for _, s := range servers {
+		if s.Kind() == ofURL {
+			remote = append(remote, s.Name)
+		}
+	}
+	switch {
+	case len(remote) == 1:
+		i := slices.IndexFunc(servers, func(s *Server) bool { return s.Kind() == ofURL })
+		return servers[i], nil
+	case len(remote) == 0:
+		return nil, fmt.Errorf("%s: there is no remote server: want the name of one that has url", c.Does)
+	}
+	return nil, fmt.Errorf("%s: name one of the remote servers: %s", c.Does, strings.Join(remote, ", "))
+}
+
+// useLogin has the requests to the remote server carry the login of a person, if nothing else is configured. One login
+// is for all clients: nobody may get it whom the person does not know of.
+func (s *Server) useLogin(c *Config) error {
+	at, err := url.Parse(s.remote.Address)
+	hasOwn := len(s.OAuthClient) > 0 || s.remote.Header.Get("Authorization") != "" || err == nil && at.User != nil ||
+		slices.ContainsFunc(s.ForwardedHeaders(), isAuthorization)
+	switch _, unsafe := login.Canonical(s.remote.Address); {
+	case s.LoginUse == "per-principal":
+		return s.refuse(loginKey, "per-principal is not there yet: want shared, or a login of each client at the "+
+			"gateway and grant: token-exchange in oauth-client")
+	case s.LoginUse == "shared" && hasOwn:
+		return s.refuse(loginKey, "contradicts the credentials that are configured: leave out one of them")
+	case s.LoginUse == "shared" && unsafe != nil:
+		return s.refuse(loginKey, "%v", unsafe)
+	case s.LoginUse == "off", hasOwn, unsafe != nil, c.StateDir == "":
+		return nil
+	case s.LoginUse == "shared", c.isForOnePerson():
+		s.remote.Credentials = login.Credentials{StateDir: c.StateDir, Server: s.remote.Address,
+			Command: s.loginCommand(c), Links: c.isForOnePerson()}
+	}
+	return nil
+}
+
+// isForOnePerson reports whether all clients are of the person whose machine this is: they are on stdio, or at a
+// loopback address that nothing leads to from elsewhere.
+func (c *Config) isForOnePerson() bool {
+	switch {
+	case c.Does == "stdio" || c.Shared != "" || c.isAboutLogin():
+		return true
+	case c.AuthTokensFile != "", len(c.OAuth) > 0, c.PublicURL != "", c.Insecure, len(c.TrustedProxies) > 0,
+		len(c.AllowedHosts) > 0, c.NATS != "":
+		return false
+	}
+	return httpcheck.IsLoopback(string(c.Addr))
+}
+
+// UseCredentials has the requests to the remote server carry these, in place of those of the configuration.
+func (s *Server) UseCredentials(c remote.Credentials) { s.remote.Credentials = c }
+
+// loginCommand returns what a person types to log in.
+func (s *Server) loginCommand(c *Config) string {
+	if s.Name != "" && c.Config != "" {
+		return asTyped([]string{"sse-server", "login", s.Name, "--config", c.Config})
+	}
+	at, _ := url.Parse(s.remote.Address) // has been checked
+	at.RawQuery, at.User = "", nil
+	return asTyped([]string{"sse-server", "login", at.String()})
+}

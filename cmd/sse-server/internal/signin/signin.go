@@ -1,0 +1,307 @@
+package signin
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/browser"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
+	"github.com/mcp-sse/mcp-sse/internal/login"
+)
+
+// Command is what the commands take from the program.
+type Command struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	LookupEnv      func(string) (string, bool)
+	Signals        <-chan os.Signal // that end a login
+}
+
+// fail prints why a command has failed, and returns the exit code.
+func (cmd *Command) fail(err error) int {
+	fmt.Fprintf(cmd.Stderr, "sse-server: %s\n", plaintext.Visible(err.Error()))
+	return exit.Failure
+}
+
+// interruptible returns a context that ends with a signal, which interrupted then returns.
+func (cmd *Command) interruptible() (ctx context.Context, interrupted func() os.Signal, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	caught := make(chan os.Signal, 1)
+	go func() { // ends with ctx
+		select {
+		case sig := <-cmd.Signals:
+			caught <- sig
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() os.Signal {
+		select {
+		case sig := <-caught:
+			return sig
+		default:
+			return nil
+		}
+	}, cancel
+}
+
+// Login logs in at the server that c means, and returns the exit code.
+func (cmd *Command) Login(c *config.Config) int {
+	server, err := c.LoginServer()
+	if err != nil {
+		return exit.Refuse(cmd.Stderr, err)
+	}
+	secret, err := readSecret(c.LogIn.ClientSecret)
+	if err != nil {
+		return exit.Refuse(cmd.Stderr, fmt.Errorf("%s: %w", c.Place("client-secret"), err))
+	}
+	ctx, interrupted, stop := cmd.interruptible()
+	defer stop()
+	remote := server.Remote()
+	attempt, err := login.Begin(ctx, login.Options{
+		Server: remote.Address, Header: remote.Header, Store: login.NewStore(c.StateDir),
+		ClientID: c.LogIn.ClientID, ClientSecret: secret, Issuer: c.LogIn.Issuer, Scopes: c.LogIn.Scope,
+		NoResource: c.LogIn.NoResource, Port: int(c.LogIn.Port), Confirm: cmd.confirm(),
+	})
+	switch {
+	case interrupted() != nil:
+		return cmd.givenUp(interrupted())
+	case errors.Is(err, login.ErrNoLogin):
+		fmt.Fprintf(cmd.Stdout, "No login is needed: %v.\n", err)
+		return exit.OK
+	case err != nil:
+		return cmd.fail(err)
+	}
+	defer attempt.Close()
+	waiting, cancel := context.WithTimeout(ctx, login.Patience)
+	defer cancel()
+	fmt.Fprintf(cmd.Stdout, "Logging in at %s, by %s, as %s.\n", remote.Place(), plaintext.Visible(attempt.Issuer()),
+		attempt.ClientText())
+	cmd.ask(waiting, attempt, c.LogIn.NoBrowser)
+	done, err := attempt.Wait(waiting)
+	switch {
+	case interrupted() != nil:
+		return cmd.givenUp(interrupted())
+	case err != nil:
+		return cmd.fail(err)
+	}
+	fmt.Fprintf(cmd.Stdout, "Logged in at %s, by %s. %s\n", plaintext.Visible(done.Public()),
+		plaintext.Visible(attempt.Issuer()), sentences(done))
+	return exit.OK
+}
+
+func (cmd *Command) givenUp(sig os.Signal) int {
+	fmt.Fprintln(cmd.Stderr, "sse-server: the login was given up")
+	return exit.BySignal(sig)
+}
+
+// maxSecret bounds the secret of a client, in bytes.
+const maxSecret = 4096
+
+// readSecret returns what is in a file; empty for none.
+func readSecret(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(path)
+	secret := strings.TrimSpace(string(data))
+	if err == nil && (secret == "" || len(secret) > maxSecret) {
+		err = fmt.Errorf("want a file with the secret of the client, of at most %d bytes", maxSecret)
+	}
+	return secret, err
+}
+
+// confirm returns what asks the person whether to log in at an issuer of another site; nil: nobody can be asked.
+func (cmd *Command) confirm() func(server, issuer string) bool {
+	file, isFile := cmd.Stdin.(*os.File)
+	if !isFile || !isatty.IsTerminal(file.Fd()) {
+		return nil
+	}
+	return func(server, issuer string) bool {
+		fmt.Fprintf(cmd.Stdout, "The server %s has its tokens from %s, which is another site.\nLog in there? [y/N] ",
+			plaintext.Visible(server), plaintext.Visible(issuer))
+		answer, _ := bufio.NewReader(file).ReadString('\n')
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		return answer == "y" || answer == "yes"
+	}
+}
+
+// ask brings the person to the issuer: in a browser here, by a code on another device, or by an address to open
+// elsewhere.
+func (cmd *Command) ask(ctx context.Context, attempt *login.Attempt, noBrowser bool) {
+	if !noBrowser && browser.IsThere(cmd.LookupEnv) {
+		if err := browser.Open(cmd.LookupEnv, attempt.Link()); err == nil {
+			fmt.Fprintf(cmd.Stdout, "Log in in the browser. If none has opened, open this address:\n\n  %s\n\n",
+				attempt.Link())
+			return
+		}
+	}
+	if attempt.HasDevice() {
+		code, err := attempt.Device(ctx)
+		if err == nil {
+			fmt.Fprintf(cmd.Stdout, "Open this address on any device, and type the code %s there:\n\n  %s\n\n",
+				code.Code, plaintext.Visible(code.Address))
+			go attempt.AwaitDevice(ctx, code) // ends with ctx
+			return
+		}
+		fmt.Fprintf(cmd.Stderr, "sse-server: no code for another device: %s\n", plaintext.Visible(err.Error()))
+	}
+	fmt.Fprintf(cmd.Stdout, "Open this address in a browser, on any machine:\n\n  %s\n\n"+
+		"At the end the browser shows an address that begins with %s, perhaps with an error.\nPaste it here: ",
+		attempt.Link(), attempt.Redirect())
+	go cmd.readPasted(ctx, attempt) // ends with a login, or with the program: stdin cannot be interrupted
+}
+
+// readPasted takes lines until one is the address of the login.
+func (cmd *Command) readPasted(ctx context.Context, attempt *login.Attempt) {
+	lines := bufio.NewScanner(cmd.Stdin)
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		err := attempt.Paste(ctx, lines.Text())
+		select {
+		case <-attempt.Ended():
+			return
+		default:
+		}
+		if err != nil {
+			fmt.Fprintf(cmd.Stdout, "%s\nPaste it here: ", plaintext.Visible(err.Error()))
+		}
+	}
+}
+
+// sentences say which scopes a login has, and how long it lasts.
+func sentences(l *login.Login) string {
+	return fmt.Sprintf("Scopes: %s. %s.", scopesOf(l), capital(lasting(l)))
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+func scopesOf(l *login.Login) string {
+	return plaintext.Visible(cmp.Or(strings.Join(l.Scopes, " "), "those that the issuer has chosen"))
+}
+
+const minute = "2006-01-02 15:04"
+
+// lasting says how long a login lasts.
+func lasting(l *login.Login) string {
+	switch {
+	case !l.Ended.IsZero():
+		return "the issuer has ended it on " + l.Ended.Local().Format(minute)
+	case l.Refresh != "":
+		return "it is renewed as needed"
+	case !l.Expiry.IsZero():
+		return "it lasts until " + l.Expiry.Local().Format(minute) + ", as the issuer gives nothing to renew it with"
+	}
+	return "the issuer does not say how long it lasts"
+}
+
+// Logout ends the login at the server that c means, and returns the exit code.
+func (cmd *Command) Logout(c *config.Config) int {
+	server, err := c.LoginServer()
+	if err != nil {
+		return exit.Refuse(cmd.Stderr, err)
+	}
+	at, err := login.Canonical(server.Remote().Address)
+	if err != nil {
+		return exit.Refuse(cmd.Stderr, err)
+	}
+	store := login.NewStore(c.StateDir)
+	ctx, _, stop := cmd.interruptible()
+	defer stop()
+	code, found := exit.OK, false
+	for {
+		l, _, err := store.Newest(at.String())
+		if err != nil {
+			return cmd.fail(err)
+		}
+		if l == nil {
+			break
+		}
+		found = true
+		revoked, err := login.Logout(ctx, store, l)
+		switch {
+		case ctx.Err() != nil:
+			return exit.Failure
+		case revoked && err == nil:
+			fmt.Fprintf(cmd.Stdout, "Logged out of %s: %s has ended the login.\n", plaintext.Visible(l.Public()),
+				plaintext.Visible(l.Issuer))
+		case err == nil:
+			fmt.Fprintf(cmd.Stdout, "Logged out of %s. The issuer has no way to be told: its token is good until it "+
+				"expires.\n", plaintext.Visible(l.Public()))
+		default:
+			code = cmd.fail(fmt.Errorf("the login at %s: %w", l.Public(), err))
+		}
+		if still, _, _ := store.Newest(at.String()); still != nil && still.Issuer == l.Issuer {
+			return exit.Failure // it cannot be deleted
+		}
+	}
+	if !found {
+		fmt.Fprintf(cmd.Stdout, "Nobody is logged in at %s.\n", server.Remote().Place())
+	}
+	return code
+}
+
+// entry is a login as logins --json prints it.
+type entry struct {
+	Server   string     `json:"server"`
+	Issuer   string     `json:"issuer"`
+	Scopes   []string   `json:"scopes"`
+	LoggedIn time.Time  `json:"loggedIn"`
+	Expiry   *time.Time `json:"tokenExpires,omitempty"`
+	Renewed  bool       `json:"isRenewed"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	LastUse  *time.Time `json:"lastUse,omitempty"`
+}
+
+// Logins lists the logins, and returns the exit code.
+func (cmd *Command) Logins(c *config.Config) int {
+	store := login.NewStore(c.StateDir)
+	all, problems := store.All()
+	entries := []entry{}
+	for _, l := range all {
+		used := store.LastUse(l)
+		entries = append(entries, entry{l.Public(), l.Issuer, append([]string{}, l.Scopes...), l.At, orNil(l.Expiry),
+			l.Refresh != "", orNil(l.Ended), orNil(used)})
+		if c.Logins.JSON {
+			continue
+		}
+		text := "never used"
+		if !used.IsZero() {
+			text = "last used " + used.Local().Format(minute)
+		}
+		fmt.Fprintf(cmd.Stdout, "%s\n  by %s since %s; scopes: %s\n  %s; %s\n", plaintext.Visible(l.Public()),
+			plaintext.Visible(l.Issuer), l.At.Local().Format(minute), scopesOf(l), lasting(l), text)
+	}
+	switch {
+	case c.Logins.JSON:
+		data, _ := json.MarshalIndent(entries, "", "  ") // never fails
+		fmt.Fprintf(cmd.Stdout, "%s\n", data)
+	case len(all) == 0 && problems == nil:
+		fmt.Fprintln(cmd.Stdout, "Nobody is logged in anywhere: sse-server login URL")
+	}
+	if problems != nil {
+		return cmd.fail(problems)
+	}
+	return exit.OK
+}
+
+func orNil(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}

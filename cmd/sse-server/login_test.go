@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// protected is a server of go-sdk, with its OAuth in front, and its issuer at the same address.
+type protected struct {
+	*httptest.Server
+	mu       sync.Mutex
+	codes    map[string]url.Values
+	tokens   map[string]bool
+	secrets  []string
+	openings int // of the issuer's page
+}
+
+func newProtected(t *testing.T) *protected {
+	t.Helper()
+	p := &protected{codes: map[string]url.Values{}, tokens: map[string]bool{}}
+	server := mcp.NewServer(&mcp.Implementation{Name: "protected", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "you"}}}, nil, nil
+	})
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.tokens[token] {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{Expiration: time.Now().Add(time.Hour), UserID: "u"}, nil
+	}
+	routes := http.NewServeMux()
+	p.Server = httptest.NewServer(routes)
+	t.Cleanup(func() {
+		p.Close()
+		for session := range server.Sessions() { // of gateways whose token was not good any more when they left
+			_ = session.Close()
+		}
+	})
+	const metadata = "/.well-known/oauth-protected-resource/mcp"
+	routes.Handle("/mcp", auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: p.URL + metadata})(
+		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)))
+	routes.Handle(metadata, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{Resource: p.URL + "/mcp", AuthorizationServers: []string{p.URL}}))
+	routes.HandleFunc("/", p.serveIssuer)
+	return p
+}
+
+func (p *protected) secret() string {
+	p.secrets = append(p.secrets, rand.Text())
+	return p.secrets[len(p.secrets)-1]
+}
+
+func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var answer any
+	switch r.URL.Path {
+	case "/.well-known/oauth-authorization-server":
+		answer = map[string]any{"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
+			"registration_endpoint": p.URL + "/register", "revocation_endpoint": p.URL + "/revoke", "code_challenge_methods_supported": []string{"S256"}}
+	case "/register":
+		answer = map[string]any{"client_id": "c1"}
+	case "/authorize":
+		p.openings++
+		code, back := p.secret(), clitest.Must(url.Parse(r.FormValue("redirect_uri")))
+		p.codes[code] = r.URL.Query()
+		back.RawQuery = url.Values{"code": {code}, "state": {r.FormValue("state")}}.Encode()
+		http.Redirect(w, r, back.String(), http.StatusFound)
+		return
+	case "/token":
+		asked := p.codes[r.FormValue("code")]
+		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+		p.secrets = append(p.secrets, r.FormValue("code_verifier"))
+		if r.FormValue("grant_type") == "authorization_code" && asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) {
+			w.WriteHeader(http.StatusBadRequest)
+			answer = map[string]string{"error": "invalid_grant"}
+			break
+		}
+		token := p.secret()
+		p.tokens[token] = true
+		answer = map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": p.secret()}
+	case "/revoke":
+		clear(p.tokens)
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// wantNoSecret checks that a text has nothing that only the issuer and the program may know.
+func (p *protected) wantNoSecret(t *testing.T, what, text string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, secret := range p.secrets {
+		if secret != "" && strings.Contains(text, secret) {
+			t.Errorf("%s has a secret:\n%s", what, text)
+		}
+	}
+}
+
+// visit opens a link, as a browser does.
+func visit(t *testing.T, link string) {
+	t.Helper()
+	resp, err := newClient(t, &http.Transport{}).Get(link)
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	ssetest.Want(t, "status of the last page", resp.StatusCode, http.StatusOK)
+}
+
+// linkIn returns the first link to the issuer in a text.
+func (p *protected) linkIn(t *testing.T, text string) string {
+	t.Helper()
+	_, after, found := strings.Cut(text, p.URL+"/authorize")
+	if !found {
+		t.Fatalf("there is no link in: %s", text)
+	}
+	return p.URL + "/authorize" + strings.Fields(after)[0]
+}
+
+// logIn runs the command login, and logs in where it says.
+func (p *protected) logIn(t *testing.T, env map[string]string, args ...string) string {
+	t.Helper()
+	var out, log output
+	m := &Main{Args: append([]string{"login", p.URL + "/mcp"}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log,
+		LookupEnv: clitest.Environment(env), Notify: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) }}
+	code := make(chan int, 1)
+	go func() { code <- m.Run() }()
+	out.await(t, 1, "Paste it here")
+	visit(t, p.linkIn(t, out.String()))
+	if got := <-code; got != exit.OK {
+		t.Fatalf("login ended with %d:\n%s%s", got, out.String(), log.String())
+	}
+	p.wantNoSecret(t, "the output of login", out.String()+log.String())
+	return out.String()
+}
+
+// One login serves all clients of a gateway, and logout ends it.
+func TestLoginIsUsed(t *testing.T) {
+	remote := newProtected(t)
+	env := clitest.State(t)
+	out := remote.logIn(t, env)
+	ssetest.WantText(t, "output", out, "as a client registered for this login.", "Logged in at "+remote.URL+"/mcp, by "+remote.URL, "It is renewed as needed.")
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--log-level", "debug", "--error-details", "full")
+	for range 2 {
+		session := connectTo(t, p.url)
+		ssetest.Want(t, "tools", toolsOf(t, session), "whoami")
+	}
+	listed := launchWith(t, env, "logins")
+	listed.wantExit(exit.OK)
+	ssetest.WantText(t, "logins", listed.out.String(), remote.URL+"/mcp\n  by "+remote.URL+" since", "it is renewed as needed; last used")
+	inJSON := launchWith(t, env, "logins", "--json")
+	inJSON.wantExit(exit.OK)
+	ssetest.WantText(t, "logins --json", inJSON.out.String(), `"isRenewed": true`)
+	_, metrics := get(t, newClient(t, &http.Transport{}), p.base()+"/metrics", "")
+	gone := launchWith(t, env, "logout", remote.URL+"/mcp")
+	gone.wantExit(exit.OK)
+	ssetest.WantText(t, "logout", gone.out.String(), "has ended the login")
+	again := launchWith(t, env, "logout", remote.URL+"/mcp")
+	again.wantExit(exit.OK)
+	ssetest.WantText(t, "logout again", again.out.String(), "Nobody is logged in at")
+	p.stop()
+	remote.wantNoSecret(t, "what is printed", listed.out.String()+inJSON.out.String()+metrics+gone.out.String()+p.out.String()+p.log.String())
+	left := clitest.Must(filepath.Glob(filepath.Join(env["XDG_STATE_HOME"], "sse-server", "logins", "*")))
+	for _, file := range left {
+		remote.wantNoSecret(t, file, string(clitest.Must(os.ReadFile(file))))
+	}
+}
+
+// While nobody is logged in, a client keeps the server: it has one tool, whose answer is the link, and the tools of the
+// server appear after the login, also one that was made elsewhere.
+func TestNobodyIsLoggedInYet(t *testing.T) {
+	for name, logIn := range map[string]func(*protected, map[string]string, string){
+		"by the link": func(_ *protected, _ map[string]string, link string) { visit(t, link) },
+		"elsewhere":   func(remote *protected, env map[string]string, _ string) { remote.logIn(t, env) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			remote, env := newProtected(t), clitest.State(t)
+			p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check", "--log-level", "debug")
+			changed := make(chan struct{}, 16)
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} }})
+			session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{Endpoint: p.url, HTTPClient: newClient(t, &http.Transport{})}, nil)
+			ssetest.Must(t, err)
+			t.Cleanup(func() { session.Close() })
+			ssetest.Want(t, "tools", toolsOf(t, session), "login")
+			ssetest.Want(t, "pages of the issuer that were opened", remote.openings, 0)
+			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "login"})
+			ssetest.Must(t, err)
+			text := result.Content[0].(*mcp.TextContent).Text
+			ssetest.WantText(t, "answer", text, "Log in at "+remote.URL+"/authorize?")
+			link := remote.linkIn(t, text)
+			logIn(remote, env, link)
+			select {
+			case <-changed:
+			case <-time.After(time.Minute):
+				t.Fatal("the client is not told of the tools of the server")
+			}
+			awaitTools(t, session, "whoami")
+			result, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "whoami"})
+			ssetest.Must(t, err)
+			ssetest.Want(t, "answer", result.Content[0].(*mcp.TextContent).Text, "you")
+			p.stop()
+			remote.wantNoSecret(t, "the log", p.log.String())
+		})
+	}
+}
+
+// What may not be used by all who reach an address is used by none of them.
+func TestLoginIsNotForStrangers(t *testing.T) {
+	remote, env := newProtected(t), clitest.State(t)
+	remote.logIn(t, env)
+	tokens := clitest.WriteFile(t, "tokens", "alice:"+secret+"\n")
+	for name, c := range map[string]struct {
+		args []string
+		used bool
+	}{
+		"loopback":                {nil, true},
+		"tokens":                  {[]string{"--auth-tokens-file", tokens}, false},
+		"another host":            {[]string{"--allowed-hosts", "gw.example.com"}, false},
+		"all addresses":           {[]string{"--addr", ":0", "--insecure"}, false},
+		"off":                     {[]string{"--login", "off"}, false},
+		"a header":                {[]string{"--header", "Authorization: Bearer x"}, false},
+		"tokens, and it is meant": {[]string{"--auth-tokens-file", tokens, "--login", "shared"}, true},
+	} {
+		loaded := mustLoad(t, env, append([]string{"--url", remote.URL + "/mcp"}, c.args...)...)
+		ssetest.Want(t, name, loaded.Each()[0].Remote().Credentials != nil, c.used)
+	}
+	refused := launchWith(t, env, "--url", remote.URL+"/mcp", "--login", "per-principal")
+	refused.wantExit(exit.Config)
+	ssetest.WantText(t, "per-principal", refused.log.String(), "--login: per-principal is not there yet")
+}
