@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 )
 
-// errAsked reports that another process has just begun to ask for the login.
-var errAsked = errors.New("another program is asking for the login now")
+// ErrAsked reports that another process has just begun to ask for the login.
+var ErrAsked = errors.New("another program is asking for the login now")
 
 // LoggedIn reports whether somebody is logged in at the server, as far as the files say.
 func (c Credentials) LoggedIn() bool {
@@ -71,7 +71,7 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 	if !locked {
 		data, err := os.ReadFile(s.askFile(".link"))
 		if err != nil || !strings.HasPrefix(string(data), "http") {
-			return "", false, errAsked
+			return "", false, ErrAsked
 		}
 		return string(data), false, nil
 	}

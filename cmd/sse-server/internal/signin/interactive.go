@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -40,7 +41,9 @@ func (i *Interactive) begin(ctx context.Context) (link string, err error) {
 	defer i.once.Unlock()
 	link, isNew, err := i.Begin(ctx)
 	if err != nil {
-		i.Log.Warn("login not begun", "err", err)
+		if !errors.Is(err, login.ErrAsked) { // else another program of this user has opened the browser
+			i.Log.Warn("login not begun", "err", err)
+		}
 		return "", err
 	}
 	if isNew {
@@ -53,7 +56,7 @@ func (i *Interactive) begin(ctx context.Context) (link string, err error) {
 
 // Ask has the person log in, and waits for that a while.
 func (i *Interactive) Ask(ctx context.Context) (text string, done bool) {
-	if _, err := i.begin(ctx); err == nil {
+	if _, err := i.begin(ctx); err == nil || errors.Is(err, login.ErrAsked) {
 		waiting, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		i.AwaitLogin(waiting)
