@@ -29,7 +29,7 @@ func (b block) isPattern() bool {
 // configuration, make that it has the targets, go makes a module and does not fetch
 // what it needs, and all others check at most their arguments.
 var fakes = map[string]string{
-	"sse-server": `case "$1" in help|version|check) exec "$SSE_SERVER" "$@";; tools) shift; exec "$SSE_SERVER" check --offline "$@";; *) exec "$SSE_SERVER" check --offline "$@";; esac`,
+	"sse-server": `case "$1" in help|version|check) exec "$SSE_SERVER" "$@";; login|logout) case "$2" in https://*) test $# -eq 2;; *) exit 1;; esac;; tools) shift; exec "$SSE_SERVER" check --offline "$@";; *) exec "$SSE_SERVER" check --offline "$@";; esac`,
 	"go": `case "$*" in
 		"run ./cmd/sse-server"*) shift 2; exec sse-server "$@";;
 		"mod init "*|"mod edit "*) exec "$GO_PROGRAM" "$@" 2>go.log;;
