@@ -48,7 +48,7 @@ func TestOperatorsAnswersHaveADeadline(t *testing.T) {
 
 // A browser that does not read cannot hold the page, its files or the state for ever either.
 func TestAnswersForBrowsersHaveADeadline(t *testing.T) {
-	inFakeTime(t, &server{}, gateway.Settings{}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, &server{}, gateway.Settings{Options: gateway.Options{Page: gateway.PageOn}}, func(t *testing.T, g *gateway.Gateway) {
 		for _, path := range []string{"/mcp", "/mcp?page=script.js", "/mcp?page=style.css", "/mcp?page=state.json",
 			"/", "/?page=servers.js", "/?page=state.json"} {
 			b := &bounded{ResponseRecorder: httptest.NewRecorder()}
