@@ -49,9 +49,8 @@ const interpreter = `^(?:.*[/\\])?(?:(?:ba|da|z|k|a|fi)?sh|pwsh|powershell|cmd|p
 
 var (
 	// servesHTTP is met by what programs write that serve HTTP: its group is the port.
-	servesHTTP = anyOf(`(?i)\b(?:listening|running|serving|started|available|ready)\b[^|]{0,40}\b(?:on|at)\b`+
-		`[^|]{0,20}?(?:\bport[ :]+|://[^\s/|]+:|(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\*|::|\s):)(\d{2,5})\b`,
-		`(?i)\bstarting\b[^|]{0,40}\bHTTP\b[^|]{0,60}?\bport[ :=]+(\d{2,5})\b`)
+	servesHTTP = anyOf(`(?i)\b(?:listening|running|serving|started|available|ready)\b[^|]{0,40}\b(?:on|at)\b` +
+		`[^|]{0,20}?(?:\bport[ :]+|://[^\s/|]+:|(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\*|::|\s):)(\d{2,5})\b`)
 	isLate  = anyOf(`\(start-timeout\)`, `time is up`, `deadline exceeded`)
 	refused = anyOf(`(?i)connection refused`, `ECONNREFUSED`)
 )

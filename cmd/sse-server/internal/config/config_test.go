@@ -708,6 +708,9 @@ func TestExamplesAreTaken(t *testing.T) {
 			t.Errorf("%s has %d examples, want at least %d", path, len(examples), least)
 		}
 		for _, example := range examples {
+			if strings.Contains(example[1], "# Pattern: a file of another program") {
+				continue
+			}
 			mustLoad(t, env, "--config", clitest.WriteFile(t, "gw.yaml", places.Replace(example[1])))
 		}
 	}
