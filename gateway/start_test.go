@@ -333,6 +333,22 @@ func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
 	})
 }
 
+// An error says how long its own request has waited: an initialize of the client waits for another time than the rest.
+func TestLateInitializeSaysHowLongItWaited(t *testing.T) {
+	u := &server{handle: func(*serverSession, *jsonrpc.Message) bool { return true }}
+	with := gateway.Settings{InitializeTimeout: 7 * time.Second, Options: gateway.Options{InitializationTimeout: time.Minute}}
+	inFakeTime(t, u, with, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Local: true})
+		p.post(initialize("0", "2025-11-25", emptyDeclared))
+		time.Sleep(8 * time.Second)
+		synctest.Wait()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		equal(t, "events", len(p.got), 1)
+		wantText(t, "error", string(p.got[0].Data), "it did not answer within 7s")
+	})
+}
+
 // withWorked is withClient with a server that has worked before.
 func withWorked[O options](t *testing.T, u *server, opts O, test func(t *testing.T, p *peer)) {
 	t.Helper()

@@ -66,7 +66,7 @@ func (l *sessionLife) initializeIsLate(w *waitingInitialize) {
 	l.mu.Lock()
 	l.initializes = slices.DeleteFunc(l.initializes, func(other *waitingInitialize) bool { return other == w })
 	l.mu.Unlock()
-	l.refuse(w.Request, l.overdue())
+	l.refuse(w.Request, l.overdue(l.opts.Times().InitializeTimeout))
 }
 
 // started makes the move that follows from a start that has a session. A start is told something with mu held alone,
@@ -133,7 +133,9 @@ func (l *sessionLife) startIsLate(s *start) {
 	}
 	l.failure = nil
 	if l.state.Told == life.ToldNothing {
-		l.doLater(func() { l.announceFailure(l.lateFailure(s.attempt, s.lastWords())) })
+		l.doLater(func() {
+			l.announceFailure(l.lateFailure(s.attempt, l.opts.Times().InitializationTimeout, s.lastWords()))
+		})
 	}
 }
 

@@ -30,7 +30,7 @@ func (l *sessionLife) refuse(r *connstate.Request, err error) {
 func (l *sessionLife) refusal(err error) (e *jsonrpc.Error, errorType string) {
 	failure, failed := errors.AsType[*handshake.Failure](err)
 	if errors.Is(err, connstate.ErrGateTimeout) {
-		failure, failed = l.overdue(), true
+		failure, failed = l.overdue(l.opts.Times().InitializationTimeout), true
 	}
 	reason, errorType, text := "closed", metrics.ErrorClosed, err.Error()
 	switch {
@@ -64,8 +64,8 @@ func (l *sessionLife) whyRefused() error {
 	return l.failure
 }
 
-// overdue returns what a request learns that has waited too long: the last failure, or that the start goes on.
-func (l *sessionLife) overdue() *handshake.Failure {
+// overdue returns what a request learns that has waited so long: the last failure, or that the start goes on.
+func (l *sessionLife) overdue(waited time.Duration) *handshake.Failure {
 	l.mu.Lock()
 	failure, attempt, s := l.failure, l.failures.attempts, l.start
 	l.mu.Unlock()
@@ -73,9 +73,9 @@ func (l *sessionLife) overdue() *handshake.Failure {
 	case failure != nil:
 		return failure
 	case s == nil:
-		return l.lateFailure(attempt+1, "")
+		return l.lateFailure(attempt+1, waited, "")
 	}
-	return l.lateFailure(attempt, s.lastWords())
+	return l.lateFailure(attempt, waited, s.lastWords())
 }
 
 // withRemainingPause returns failure. On a connection that has given up, it returns a

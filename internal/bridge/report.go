@@ -70,13 +70,13 @@ func (c *client) countFailure(failure *handshake.Failure, took time.Duration) {
 	}
 }
 
-// lateFailure returns the failure of an attempt that takes long. lastWords are those of its server, as the end of a
-// sentence.
-func (c *client) lateFailure(attempt int, lastWords string) *handshake.Failure {
+// lateFailure returns the failure of an attempt that has taken this long already. lastWords are those of its server, as
+// the end of a sentence.
+func (c *client) lateFailure(attempt int, waited time.Duration, lastWords string) *handshake.Failure {
 	return &handshake.Failure{
 		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
 		Details: c.opts.Server + " is still starting: it did not answer within " +
-			c.opts.Times().InitializationTimeout.String() + c.opts.Supplier().Advice() + lastWords,
+			waited.String() + c.opts.Supplier().Advice() + lastWords,
 		Attempt: attempt, RetryAfter: time.Second,
 	}
 }

@@ -267,7 +267,7 @@ func (s *start) isLate() bool { return s.late == nil }
 func (s *start) reportCancelled(took time.Duration) {
 	switch {
 	case s.isLate():
-		failure := s.lateFailure(s.attempt, s.lastWords())
+		failure := s.lateFailure(s.attempt, s.opts.Times().InitializationTimeout, s.lastWords())
 		s.countFailure(failure, took)
 		if !s.shares() {
 			s.limited().Warn("session start failed", s.failureAttrs(s.attempt, failure, took)...)
