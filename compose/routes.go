@@ -176,8 +176,14 @@ func named(kind merge.Kind) func(s *session, _ request, name string) (destinatio
 				return s.unknown(kind, word, name)
 			}
 			if l != nil && s.isOffered(kind, name) {
+				if r != s.told[kind] && s.mayBelongTo(kind, name, l) {
+					return s.unknown(kind, word, name)
+				}
 				return destination{link: l, own: o.Own}, nil, false
 			}
+		}
+		if s.mayBelongTo(kind, name, nil) {
+			return s.unknown(kind, word, name)
 		}
 		bare := make(map[string]destination) // by the final name
 		for _, r := range seen {
@@ -201,6 +207,21 @@ func named(kind merge.Kind) func(s *session, _ request, name string) (destinatio
 			return destination{}, fault, false
 		}
 	}
+}
+
+// mayBelongTo reports whether a member without a list may have a name by its prefix, so that no other one gets the call.
+// Those that come after the one that has the name are not asked: the first in the order has a final name.
+func (s *session) mayBelongTo(kind merge.Kind, name string, has *link) bool {
+	for _, l := range s.links {
+		switch {
+		case l == has:
+			return false
+		case l.m.prefix == "" || l.lists[kind] != nil || l.state == leaving || l.state == gone:
+		case s.couldOwn(l, name):
+			return true
+		}
+	}
+	return false
 }
 
 // unknown returns what makes the error of a name that nobody has. word says what is called so. A client has written the

@@ -645,3 +645,21 @@ func TestErrorsClipNames(t *testing.T) {
 		})
 	}
 }
+
+// A name goes to no other member while the one that may own it by its prefix has no list: not as a final name of that
+// other one, and not as its own.
+func TestNameOfAMemberWithoutAList(t *testing.T) {
+	for _, prefix := range []string{"", "b__"} {
+		inBubble(t, func(t *testing.T) {
+			a, b := newFake("one"), newFake("a__one")
+			a.silent["tools/list"] = true
+			of := members("a", a, "b", b)
+			of[1].Prefix = &prefix
+			c := open(t, newView(t, of))
+			c.request(2, "tools/call", `{"name":"a__one"}`)
+			time.Sleep(time.Minute)
+			ssetest.Want(t, fmt.Sprintf("with the prefix %q, calls at b", prefix), b.asked("tools/call"), 0)
+			ssetest.WantText(t, "the error", strings.Join(c.take(), ""), "a, a server of this view")
+		})
+	}
+}
