@@ -209,8 +209,8 @@ func named(kind merge.Kind) func(s *session, _ request, name string) (destinatio
 	}
 }
 
-// mayBelongTo reports whether a member without a list may have a name by its prefix, so that no other one gets the call.
-// Those that come after the one that has the name are not asked: the first in the order has a final name.
+// mayBelongTo reports whether a member without a list may have a name by its prefix, so that no other one gets the
+// call. Those that come after the one that has the name are not asked: the first in the order has a final name.
 func (s *session) mayBelongTo(kind merge.Kind, name string, has *link) bool {
 	for _, l := range s.links {
 		switch {
