@@ -54,6 +54,10 @@ type Options struct {
 	Port int
 	// Confirm asks whether to log in at an issuer of another site than the server's. nil: no.
 	Confirm func(server, issuer string) bool
+	// ConfirmElsewhere asks whether to log in with an issuer that names addresses of another site, such as
+	// authorization_endpoint https://…: a code of that site may go to the issuer. It is asked for a named issuer
+	// too. nil: no.
+	ConfirmElsewhere func(issuer, addresses string) bool
 	// Transport sends the requests to issuers. It is copied. nil: that of net/http.
 	Transport *http.Transport
 	Store     Store
@@ -126,8 +130,17 @@ func (a *Attempt) begin(ctx context.Context) error {
 	return err
 }
 
-// confirm has the person confirm an issuer of another site: a server can name one whose page looks like another's.
+// confirm has the person confirm an issuer of another site, as a server can name one whose page looks like another's;
+// and an issuer with addresses of another site.
 func (a *Attempt) confirm() error {
+	if err := a.confirmIssuer(); err != nil {
+		return err
+	}
+	a.set(Confirming)
+	return a.confirmAddresses(a.plan.issuer.addresses())
+}
+
+func (a *Attempt) confirmIssuer() error {
 	issuerURL, err := url.Parse(a.plan.issuer.Issuer)
 	if err != nil {
 		return err
@@ -140,6 +153,30 @@ func (a *Attempt) confirm() error {
 		return nil
 	}
 	return &OtherSiteError{Server: a.plan.server.Host, Issuer: publicURL(a.plan.issuer.Issuer)}
+}
+
+// confirmAddresses has the person confirm the addresses that are not of the issuer's site. An issuer that names the
+// page of another one, and a token endpoint of its own, would get the codes of that other issuer.
+func (a *Attempt) confirmAddresses(all []address) error {
+	issuerURL, err := url.Parse(a.plan.issuer.Issuer)
+	if err != nil {
+		return err
+	}
+	var elsewhere []string
+	for _, one := range all {
+		if at, err := url.Parse(one.at); one.at != "" && (err != nil || !sameSite(issuerURL, at)) {
+			elsewhere = append(elsewhere, one.name+" "+publicURL(one.at))
+		}
+	}
+	if len(elsewhere) == 0 {
+		return nil
+	}
+	text := strings.Join(elsewhere, ", ")
+	if a.options.ConfirmElsewhere != nil && a.options.ConfirmElsewhere(publicURL(a.plan.issuer.Issuer), text) {
+		return nil
+	}
+	return fmt.Errorf("the issuer %s names addresses of another site, and nobody has confirmed them: %s: "+
+		"log in in a terminal, where you are asked", publicURL(a.plan.issuer.Issuer), text)
 }
 
 // OtherSiteError reports that a person must confirm the issuer.
@@ -184,6 +221,10 @@ func (a *Attempt) makeLink() (string, error) {
 	if err != nil || !isSecure(at) || at.User != nil {
 		return "", errors.New("the issuer's authorization_endpoint is no address that a browser may open")
 	}
+	if err := a.guard.check(at); err != nil {
+		return "", fmt.Errorf("the issuer's authorization_endpoint: %w", err)
+	}
+	at.RawQuery, at.Fragment, at.RawFragment = at.Query().Encode(), "", "" // the parameters are put behind it
 	conf := a.conf()
 	conf.Endpoint.AuthURL = at.String()
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.verifier)}
@@ -360,10 +401,16 @@ func (a *Attempt) Device(ctx context.Context) (*DeviceCode, error) {
 	if err != nil {
 		return nil, ofIssuer(err)
 	}
-	for _, at := range []*string{&got.VerificationURI, &got.VerificationURIComplete} {
-		if u, err := url.Parse(*at); *at != "" && (err != nil || !isSecure(u)) {
+	pages := []address{
+		{"verification_uri", got.VerificationURI}, {"verification_uri_complete", got.VerificationURIComplete},
+	}
+	for _, page := range pages {
+		if u, err := url.Parse(page.at); page.at != "" && (err != nil || u.User != nil || a.guard.check(u) != nil) {
 			return nil, errors.New("the issuer names an address for the code that no browser may open")
 		}
+	}
+	if err := a.confirmAddresses(pages); err != nil {
+		return nil, err
 	}
 	if got.UserCode == "" || got.VerificationURI == "" {
 		return nil, errors.New("the issuer gave no code")

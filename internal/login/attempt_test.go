@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -247,6 +248,38 @@ func TestOtherSite(t *testing.T) {
 		o.Confirm, o.Issuer = nil, w.issuer.URL
 		w.mustLogIn(t, o)
 	}
+}
+
+// An issuer that names the page of another site, and a token endpoint of its own, would get that site's codes: the
+// person is asked, also for a named issuer. Addresses of this machine or network are no pages of a public server.
+func TestAddressesOfAnotherSite(t *testing.T) {
+	const honest = "https://honest.example/authorize"
+	w := newWorld(t, func(w *world) { w.authorize, w.device = honest+"?b=%26client_id%3Dx&a=1#f", true })
+	o, asked := w.options(t), ""
+	for _, named := range []string{"", w.issuer.URL} {
+		o.Issuer = named
+		_, err := Begin(t.Context(), o)
+		ssetest.WantText(t, "nobody to ask", err, w.issuer.URL, "authorization_endpoint "+honest, "in a terminal")
+	}
+	ssetest.Want(t, "registrations", w.count("/register"), 0)
+	agrees := true
+	o.ConfirmElsewhere = func(_, addresses string) bool { asked = addresses; return agrees }
+	a, err := Begin(t.Context(), o)
+	ssetest.Must(t, err)
+	defer a.Close()
+	ssetest.Want(t, "asked", asked, "authorization_endpoint "+honest)
+	if !strings.HasPrefix(a.Link(), honest+"?a=1&b=%26client_id%3Dx&") || strings.Contains(a.Link(), "#") {
+		t.Errorf("the link is %s", a.Link())
+	}
+	w.activate, agrees = "https://honest.example/device", false
+	_, err = a.Device(t.Context())
+	ssetest.WantText(t, "device", err, "verification_uri "+w.activate)
+	ssetest.Want(t, "state", a.State(), Waiting)
+	// The server is public: no page of this machine or network is opened.
+	a.guard = newGuard(nil, netip.Addr{})
+	a.plan.issuer.AuthorizationEndpoint = "http://127.0.0.1:1/authorize"
+	_, err = a.makeLink()
+	ssetest.WantText(t, "link", err, errInside.Error())
 }
 
 func TestCanonical(t *testing.T) {

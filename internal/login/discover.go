@@ -256,16 +256,24 @@ func (p *plan) readIssuer(ctx context.Context, g *guard, issuerURL string) error
 	return nil
 }
 
+// address is one that an issuer names, with its name in the metadata; empty: it has none.
+type address struct{ name, at string }
+
+// addresses returns those in the metadata to which something of a login goes.
+func (i *issuer) addresses() []address {
+	return []address{
+		{"authorization_endpoint", i.AuthorizationEndpoint}, {"token_endpoint", i.TokenEndpoint},
+		{"registration_endpoint", i.RegistrationEndpoint}, {"revocation_endpoint", i.RevocationEndpoint},
+		{"device_authorization_endpoint", i.DeviceURL},
+	}
+}
+
 // check returns an error for metadata that are not of an issuer, or with which no login is safe.
 func (i *issuer) check(of string) error {
 	if !sameIssuer(i.Issuer, of) {
 		return fmt.Errorf("they are of another issuer, %.200q", i.Issuer)
 	}
-	for _, one := range []struct{ name, at string }{
-		{"authorization_endpoint", i.AuthorizationEndpoint}, {"token_endpoint", i.TokenEndpoint},
-		{"registration_endpoint", i.RegistrationEndpoint}, {"revocation_endpoint", i.RevocationEndpoint},
-		{"device_authorization_endpoint", i.DeviceURL},
-	} {
+	for _, one := range i.addresses() {
 		isNeeded := strings.HasPrefix(one.name, "authorization") || strings.HasPrefix(one.name, "token")
 		if one.at == "" && !isNeeded {
 			continue

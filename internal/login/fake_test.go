@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -41,7 +42,10 @@ type world struct {
 	promisesIss    bool
 	device         bool
 	noRevocation   bool
-	documents      bool // client id metadata documents
+	documents      bool   // client id metadata documents
+	authorize      string // authorization_endpoint; default: the issuer's
+	activate       string // verification_uri; default: the issuer's
+	interval       int    // of the device code, in seconds; default 1
 	token          func(w http.ResponseWriter, r *http.Request) (handled bool)
 
 	mu         sync.Mutex
@@ -138,7 +142,7 @@ func (w *world) serveLocked(rw http.ResponseWriter, r *http.Request, base string
 			http.NotFound(rw, r)
 			return
 		}
-		found := map[string]any{"issuer": or(w.named, base), "authorization_endpoint": base + "/authorize",
+		found := map[string]any{"issuer": or(w.named, base), "authorization_endpoint": or(w.authorize, base+"/authorize"),
 			"token_endpoint": base + "/token", "scopes_supported": []string{"everything", "offline_access"}}
 		if !w.noPKCE {
 			found["code_challenge_methods_supported"] = []string{"plain", "S256"}
@@ -193,7 +197,7 @@ func (w *world) serveLocked(rw http.ResponseWriter, r *http.Request, base string
 		http.Redirect(rw, r, back.String(), http.StatusFound)
 	case "/device":
 		writeJSON(rw, map[string]any{"device_code": w.secret("device"), "user_code": "ABCD-EFGH",
-			"verification_uri": base + "/activate", "expires_in": 60, "interval": 1})
+			"verification_uri": or(w.activate, base+"/activate"), "expires_in": 60, "interval": cmp.Or(w.interval, 1)})
 	case "/token":
 		w.serveToken(rw, r)
 	case "/revoke":

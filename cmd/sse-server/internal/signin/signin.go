@@ -74,6 +74,7 @@ func (cmd *Command) Login(c *config.Config) int {
 		Server: remote.Address, Header: remote.Header, Store: login.NewStore(c.StateDir),
 		ClientID: c.LogIn.ClientID, ClientSecret: secret, Issuer: c.LogIn.Issuer, Scopes: c.LogIn.Scope,
 		NoResource: c.LogIn.NoResource, Port: int(c.LogIn.Port), Confirm: cmd.confirm(),
+		ConfirmElsewhere: cmd.confirmElsewhere(),
 	})
 	switch {
 	case interrupted() != nil:
@@ -125,13 +126,24 @@ func readSecret(path string) (string, error) {
 
 // confirm returns what asks the person whether to log in at an issuer of another site; nil: nobody can be asked.
 func (cmd *Command) confirm() func(server, issuer string) bool {
+	return cmd.question("The server %s has its tokens from %s, which is another site.\nLog in there? [y/N] ")
+}
+
+// confirmElsewhere returns what asks the person whether to log in with an issuer that names addresses of another site;
+// nil: nobody can be asked.
+func (cmd *Command) confirmElsewhere() func(issuer, addresses string) bool {
+	return cmd.question("The issuer %s names addresses of another site: %s.\n" +
+		"It gets what you allow there. Do both belong together? [y/N] ")
+}
+
+// question returns what asks the person a question with two texts; nil: nobody can be asked.
+func (cmd *Command) question(format string) func(first, second string) bool {
 	file, isFile := cmd.Stdin.(*os.File)
 	if !isFile || !isatty.IsTerminal(file.Fd()) {
 		return nil
 	}
-	return func(server, issuer string) bool {
-		fmt.Fprintf(cmd.Stdout, "The server %s has its tokens from %s, which is another site.\nLog in there? [y/N] ",
-			plaintext.Visible(server), plaintext.Visible(issuer))
+	return func(first, second string) bool {
+		fmt.Fprintf(cmd.Stdout, format, plaintext.Visible(first), plaintext.Visible(second))
 		answer, _ := bufio.NewReader(file).ReadString('\n')
 		answer = strings.ToLower(strings.TrimSpace(answer))
 		return answer == "y" || answer == "yes"
