@@ -16,10 +16,12 @@ import (
 // ErrAsked reports that another process has just begun to ask for the login.
 var ErrAsked = errors.New("another program is asking for the login now")
 
-// LoggedIn reports whether somebody is logged in at the server, as far as the files say.
+// LoggedIn reports whether somebody is logged in at the server, as far as the files and its last answers say. A login
+// with nothing to renew it is none once its token has expired, or the server has refused it.
 func (c Credentials) LoggedIn() bool {
-	l, err := c.source().look()
-	return err == nil && l != nil && l.Ended.IsZero()
+	s := c.source()
+	l, err := s.look()
+	return err == nil && l != nil && s.isGood(l)
 }
 
 // Opened is told that a client is there, and nobody is logged in. A gateway waits until it is asked.

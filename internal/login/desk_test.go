@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -99,4 +100,26 @@ func TestLoginThatWasGivenUp(t *testing.T) {
 	if _, err := os.Stat(o.Store.dir); err != nil {
 		t.Error(err)
 	}
+}
+
+// A login with nothing to renew it is none once its token has expired, or the server has refused it. The next one is.
+func TestLoginThatCannotBeRenewed(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.noRefresh = true })
+	o := w.options(t)
+	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server}
+	for name, spoil := range map[string]func(*Login){
+		"expired": func(*Login) { change(t, o, expire) },
+		"refused": func(l *Login) {
+			change(t, o, func(l *Login) { l.Expiry = time.Time{} })
+			_, _, err := header(t, c.source(), "Bearer "+l.Access)
+			ssetest.Want(t, "error", err, errEnded)
+		},
+	} {
+		l := w.mustLogIn(t, o)
+		ssetest.Want(t, "logged in", c.LoggedIn(), true)
+		spoil(l)
+		ssetest.Want(t, "logged in, "+name, c.LoggedIn(), false)
+	}
+	w.mustLogIn(t, o)
+	ssetest.Want(t, "logged in again", c.LoggedIn(), true)
 }

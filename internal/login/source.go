@@ -151,6 +151,7 @@ type source struct {
 	file   os.FileInfo // as it was when it was read
 	looked time.Time   // when the folder was last searched
 	noted  time.Time   // when the last use was noted
+	bad    string      // the header that the server has refused, with nothing to get another one; empty: none
 
 	// These are of who renews.
 	unsaved *Login    // what could not be written
@@ -250,6 +251,22 @@ func (s *source) noteUse(now time.Time) {
 	}
 }
 
+// noteRefused notes a header that the server has refused.
+func (s *source) noteRefused(header string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bad = header
+}
+
+// isGood reports whether a login can authorize: the issuer has not ended it, and it has a token that the server may
+// take, or something to get one with.
+func (s *source) isGood(l *Login) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	header := l.header(time.Now())
+	return l.Ended.IsZero() && (l.Refresh != "" || header != "" && header != s.bad)
+}
+
 // renew gets another token than the refused one: of another process, or of the issuer. It returns the header.
 func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	s.renewing <- struct{}{}
@@ -289,6 +306,7 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	err = fresh.refresh(ctx, newGuard(nil, l.ServerAt))
 	switch {
 	case errors.Is(err, errEnded) && l.Refresh == "": // nothing was asked: there is nothing to get another token with
+		s.noteRefused(refused)
 		return header, orNil(header, errEnded)
 	case errors.Is(err, errEnded):
 		log.Warn("login ended by the issuer", "server", l.Public(), "issuer", publicURL(l.Issuer))
