@@ -117,6 +117,7 @@ func (a *Attempt) begin(ctx context.Context) error {
 		return err
 	}
 	a.set(Registering)
+	a.state, a.verifier = rand.Text(), oauth2.GenerateVerifier() // the listener reads them
 	if err := a.listen(a.options.Port); err != nil {
 		return err
 	}
@@ -124,7 +125,6 @@ func (a *Attempt) begin(ctx context.Context) error {
 	if err := a.chooseClient(ctx); err != nil {
 		return err
 	}
-	a.state, a.verifier = rand.Text(), oauth2.GenerateVerifier()
 	a.link, err = a.makeLink()
 	a.set(Waiting)
 	return err

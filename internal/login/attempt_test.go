@@ -139,6 +139,9 @@ func TestRedirects(t *testing.T) {
 		resp.Body.Close()
 		ssetest.Want(t, method, resp.StatusCode, http.StatusBadRequest)
 	}
+	// A login without a state takes nothing.
+	_, err = (&Attempt{}).read(url.Values{"code": {"1"}})
+	ssetest.Want(t, "error", err, errState)
 	// A page elsewhere whose name leads to 127.0.0.1.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.Redirect()+"?code=1&state="+a.state, nil)
 	ssetest.Must(t, err)

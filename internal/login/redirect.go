@@ -31,7 +31,8 @@ var errState = errors.New("this address is not of the login that waits: open its
 // read returns the answer in the query of a redirect. It is of this login only if state is the one that was sent, and
 // of its issuer only if iss is (RFC 9207).
 func (a *Attempt) read(query url.Values) (answer, error) {
-	if state := query.Get("state"); subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
+	if state := query.Get("state"); a.state == "" ||
+		subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
 		return answer{}, errState
 	}
 	iss, has := query.Get("iss"), query.Has("iss")

@@ -267,24 +267,35 @@ func (s *source) isGood(l *Login) bool {
 	return l.Ended.IsZero() && (l.Refresh != "" || header != "" && header != s.bad)
 }
 
+// lockNewest locks the newest login, and returns it; nil, and no unlock, if nobody is logged in. While it waits for the
+// lock, somebody may log in by another issuer: then it locks that login.
+func (s *source) lockNewest(ctx context.Context) (l *Login, unlock func(), err error) {
+	before, err := s.look()
+	for err == nil && before != nil {
+		path := s.store.path(before.Server, before.Issuer)
+		if unlock, err = s.store.lock(ctx, path); err != nil {
+			return nil, nil, err
+		}
+		if l, err = s.look(); err == nil && l != nil && s.store.path(l.Server, l.Issuer) == path {
+			return l, unlock, nil
+		}
+		unlock()
+		before = l
+	}
+	return nil, nil, err
+}
+
 // renew gets another token than the refused one: of another process, or of the issuer. It returns the header.
 func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	s.renewing <- struct{}{}
 	defer func() { <-s.renewing }()
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
-	l, err := s.look()
+	l, unlock, err := s.lockNewest(ctx)
 	if err != nil || l == nil {
 		return "", err
 	}
-	unlock, err := s.store.lock(ctx, s.path)
-	if err != nil {
-		return "", err
-	}
 	defer unlock()
-	if l, err = s.look(); err != nil || l == nil {
-		return "", err
-	}
 	if s.unsaved != nil && s.unsaved.At.Equal(l.At) { // the refresh token in the file is used up
 		l = s.unsaved
 		s.save(l, log)

@@ -305,3 +305,32 @@ func TestLoginsByIssuer(t *testing.T) {
 		t.Errorf("another server has %v", l)
 	}
 }
+
+// A login by another issuer, while the lock of the one before is waited for, is the one that is locked.
+func TestLockOfTheNewest(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	old := w.mustLogIn(t, o)
+	unlock, err := o.Store.lock(t.Context(), o.Store.path(old.Server, old.Issuer))
+	ssetest.Must(t, err)
+	got := make(chan *Login)
+	s := process(o)
+	go func() {
+		l, unlock, err := s.lockNewest(t.Context())
+		if err != nil {
+			t.Error(err)
+		} else {
+			unlock()
+		}
+		got <- l
+	}()
+	for s.held() == nil { // until it has seen the old one
+		time.Sleep(time.Millisecond)
+	}
+	fresh := *old
+	fresh.Issuer, fresh.At = "https://another.example", old.At.Add(time.Second)
+	ssetest.Must(t, o.Store.Save(&fresh))
+	unlock()
+	l := <-got
+	ssetest.Want(t, "issuer", l.Issuer, fresh.Issuer)
+}
