@@ -415,8 +415,18 @@ func (a *Attempt) Device(ctx context.Context) (*DeviceCode, error) {
 	if got.UserCode == "" || got.VerificationURI == "" {
 		return nil, errors.New("the issuer gave no code")
 	}
+	got.Interval = intervalOf(got.Interval)
 	return &DeviceCode{Address: got.VerificationURI, Code: visible(got.UserCode), Whole: got.VerificationURIComplete,
 		got: got}, nil
+}
+
+// intervalOf returns the seconds between two questions for the token: 5 if the issuer names none (RFC 8628, 3.2). A
+// ticker takes no number below one, nor one too large.
+func intervalOf(named int64) int64 {
+	if named <= 0 {
+		return 5
+	}
+	return min(named, 60)
 }
 
 // visible returns a text of an issuer without what a terminal does not show.

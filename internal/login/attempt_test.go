@@ -189,6 +189,9 @@ func TestDevice(t *testing.T) {
 	code, err := a.Device(t.Context())
 	ssetest.Must(t, err)
 	ssetest.Want(t, "code", code.Code, "ABCD-EFGH")
+	for named, want := range map[int64]int64{-1: 5, 0: 5, 1: 1, 7: 7, 1 << 60: 60} {
+		ssetest.Want(t, "interval", intervalOf(named), want)
+	}
 	w.approved = true
 	go a.AwaitDevice(t.Context(), code)
 	l, err := a.Wait(t.Context())
