@@ -184,7 +184,7 @@ type OtherSiteError struct{ Server, Issuer string }
 
 func (e *OtherSiteError) Error() string {
 	return fmt.Sprintf("the server %s has its tokens from %s, which is another site, and nobody has confirmed that: "+
-		"confirm it with --issuer %s", e.Server, e.Issuer, e.Issuer)
+		"confirm it with --issuer %s", e.Server, e.Issuer, quoted(e.Issuer))
 }
 
 // offline is the scope with which OpenID Connect gives refresh tokens.

@@ -241,6 +241,8 @@ func TestOtherSite(t *testing.T) {
 			ssetest.Want(t, server+" and "+issuerURL, sameSite(at, to), want)
 		}
 	}
+	hostile := &OtherSiteError{Server: "a.example", Issuer: "https://b.example/$(id)"}
+	ssetest.WantText(t, "quoted for a shell", hostile, "--issuer 'https://b.example/$(id)'")
 	for _, agrees := range []bool{false, true} {
 		w := newWorld(t, nil)
 		w.issuer.URL = strings.Replace(w.issuer.URL, "127.0.0.1", "localhost", 1)
