@@ -366,7 +366,7 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 		TokenURL: i.TokenEndpoint, RevokeURL: i.RevocationEndpoint, Client: a.client, Resource: a.resource(),
 		Scopes: a.scopes, At: now}
 	if err = l.take(token, now); err == nil {
-		err = a.options.Store.Save(l)
+		err = a.save(l)
 	}
 	if err != nil {
 		a.end(nil, err)
@@ -374,6 +374,22 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	}
 	a.end(l, nil)
 	return nil
+}
+
+// save saves the login under its lock: a refresh of the one before that is under way would overwrite it.
+func (a *Attempt) save(l *Login) error {
+	store := a.options.Store
+	if err := store.open(); err != nil { // the lock is in the folder
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
+	defer cancel()
+	unlock, err := store.lock(ctx, store.path(l.Server, l.Issuer))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return store.Save(l)
 }
 
 // DeviceCode is what a person types on another device.

@@ -334,3 +334,30 @@ func TestLockOfTheNewest(t *testing.T) {
 	l := <-got
 	ssetest.Want(t, "issuer", l.Issuer, fresh.Issuer)
 }
+
+// A new login waits for a refresh of the one before, which would overwrite it.
+func TestNewLoginDuringARefresh(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	old := w.mustLogIn(t, o)
+	unlock, err := o.Store.lock(t.Context(), o.Store.path(old.Server, old.Issuer))
+	ssetest.Must(t, err)
+	a, err := Begin(t.Context(), o)
+	ssetest.Must(t, err)
+	defer a.Close()
+	got := make(chan error)
+	fresh := *old
+	fresh.Access = "fresh"
+	go func() { got <- a.save(&fresh) }()
+	select {
+	case <-got:
+		t.Error("the login was saved without its lock")
+	case <-time.After(50 * time.Millisecond):
+	}
+	ssetest.Must(t, o.Store.Save(old)) // the refresh
+	unlock()
+	ssetest.Must(t, <-got)
+	kept, _, err := o.Store.Newest(o.Server)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "kept token", kept.Access, "fresh")
+}
