@@ -22,8 +22,11 @@ const (
 	early = time.Minute
 	// retryAfter is the pause after a refresh that has failed.
 	retryAfter = 2 * time.Second
-	// refreshTimeout bounds a refresh, with the wait for another process that does it.
+	// refreshTimeout bounds the wait for another process that refreshes. The request of this one has askTimeout after
+	// that.
 	refreshTimeout = 2*askTimeout + 5*time.Second
+	// finishTimeout bounds a refresh, with that wait.
+	finishTimeout = refreshTimeout + askTimeout + time.Second
 	// noteUseEvery is how often the last use is written.
 	noteUseEvery = time.Minute
 	// lookEvery is how often the folder is searched for a first login.
@@ -129,7 +132,7 @@ func Finish() {
 		select {
 		case renewing <- struct{}{}:
 			<-renewing
-		case <-time.After(refreshTimeout):
+		case <-time.After(finishTimeout):
 		}
 		return true
 	})
@@ -313,8 +316,10 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	case now.Sub(s.failed) < retryAfter:
 		return header, orNil(header, s.why)
 	}
+	asking, stop := context.WithTimeout(context.Background(), askTimeout) // the wait for the lock takes nothing of it
+	defer stop()
 	fresh := *l
-	err = fresh.refresh(ctx, newGuard(nil, l.ServerAt))
+	err = fresh.refresh(asking, newGuard(nil, l.ServerAt))
 	switch {
 	case errors.Is(err, errEnded) && l.Refresh == "": // nothing was asked: there is nothing to get another token with
 		s.noteRefused(refused)
