@@ -173,6 +173,9 @@ func (u URL) standIn(ctx context.Context) func() jsonrpc.Attributed {
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
 	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger,
 		Metrics: u.Metrics, Values: caller.Values(ctx)}
+	if asker.FromContext(ctx) == nil { // no client waits, and nobody is asked for a login
+		x.Values = exchange.Quietly(x.Values)
+	}
 	for name, values := range u.Header {
 		x.Header[http.CanonicalHeaderKey(name)] = values
 	}

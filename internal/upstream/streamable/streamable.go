@@ -210,7 +210,7 @@ func (c *Conn) deliverOut(ctx context.Context, m *jsonrpc.Message) {
 // post posts a message whose response does not matter, unless it ends the session. It
 // fails if the server has not taken the message.
 func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
-	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), exchange.Repeatable(c.header("")))
+	resp, err := c.x.Do(exchange.Quietly(ctx), http.MethodPost, m.Raw(), exchange.Repeatable(c.header("")))
 	switch {
 	case exchange.Unreached(err):
 		c.unreachable("", err)
@@ -229,7 +229,7 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
 // probe posts a ping, and ends the session if the server does not have it any more. That
 // the ping is answered at all matters, unless a proxy answers for the server.
 func (c *Conn) probe(ctx context.Context, ping *jsonrpc.Message) {
-	resp, err := c.x.Do(ctx, http.MethodPost, ping.Raw(), exchange.Repeatable(c.header("")))
+	resp, err := c.x.Do(exchange.Quietly(ctx), http.MethodPost, ping.Raw(), exchange.Repeatable(c.header("")))
 	switch {
 	case exchange.Unreached(err):
 		c.unreachable("", err)
