@@ -27,7 +27,7 @@ func (c Credentials) LoggedIn() bool {
 // Opened is told that a client is there, and nobody is logged in. A gateway waits until it is asked.
 func (c Credentials) Opened() {}
 
-// Ask returns what a person is told to do: a link, where that can be used, or a command. done says that somebody has
+// Ask returns what a person is told to do: a link or a command, where Links is set, else that the operator has to log in. done says that somebody has
 // logged in meanwhile.
 func (c Credentials) Ask(ctx context.Context) (text string, done bool) {
 	if c.LoggedIn() {
@@ -35,6 +35,9 @@ func (c Credentials) Ask(ctx context.Context) (text string, done bool) {
 	}
 	if link, _, err := c.Begin(ctx); err == nil {
 		return linkText(link), false
+	}
+	if !c.Links { // the command may have a path or a key, and not all clients may know that
+		return "Nobody is logged in at this server. Ask its operator to log in, and then call again.", false
 	}
 	return "Nobody is logged in at this server. Ask the user to run in a terminal: " + c.Command + " and then call " +
 		"again. If the server wants a key and no login, that has to be configured, for example as an Authorization " +
