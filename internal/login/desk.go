@@ -80,6 +80,7 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 		}
 		return string(data), false, nil
 	}
+	_ = os.Remove(s.askFile(".link")) // of a process that was killed
 	a, err := Begin(ctx, Options{Server: s.server, Store: s.store})
 	if err == nil {
 		err = atomicfile.Write(s.askFile(".link"), []byte(a.Link()))
