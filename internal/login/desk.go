@@ -80,7 +80,9 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 		}
 		return string(data), false, nil
 	}
-	_ = os.Remove(s.askFile(".link")) // of a process that was killed
+	_ = os.Remove(s.askFile(".link"))                     // of a process that was killed
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout) // others wait for it
+	defer cancel()
 	a, err := Begin(ctx, Options{Server: s.server, Store: s.store})
 	if err == nil {
 		err = atomicfile.Write(s.askFile(".link"), []byte(a.Link()))
@@ -105,6 +107,9 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 	}()
 	return a.Link(), true, nil
 }
+
+// beginTimeout bounds what a login asks the server and its issuer before it has a link.
+const beginTimeout = 20 * time.Second
 
 // askFile returns a file of who asks for the login at the server: .asking is locked by the process that does, and .link
 // has the link.
