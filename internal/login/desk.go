@@ -27,8 +27,8 @@ func (c Credentials) LoggedIn() bool {
 // Opened is told that a client is there, and nobody is logged in. A gateway waits until it is asked.
 func (c Credentials) Opened() {}
 
-// Ask returns what a person is told to do: a link or a command, where Links is set, else that the operator has to log in. done says that somebody has
-// logged in meanwhile.
+// Ask returns what a person is told to do: a link or a command, where Links is set, else that the operator has to log
+// in. done says that somebody has logged in meanwhile.
 func (c Credentials) Ask(ctx context.Context) (text string, done bool) {
 	if c.LoggedIn() {
 		return "Somebody has logged in: call again.", true
