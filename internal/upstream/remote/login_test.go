@@ -189,3 +189,24 @@ func TestRenamedHeaders(t *testing.T) {
 		ssetest.Must(t, conn.Close())
 	}
 }
+
+// Nobody is asked for a login on account of a notification, or of a session that no client has caused.
+func TestOwnMessagesAskNobody(t *testing.T) {
+	for method, ctx := range map[string]context.Context{
+		"notifications/initialized": asker.NewContext(t.Context(), &asker.Asker{}), "tools/call": t.Context(),
+	} {
+		t.Run(method, func(t *testing.T) {
+			p := &person{full: "log in at L", public: "log in"}
+			conn, err := remote.URL{Address: closedTo(t, method, legacyServer), Credentials: p}.Dial(ctx)
+			ssetest.Must(t, err)
+			upstreamtest.Send(t, conn, upstreamtest.Initialize)
+			upstreamtest.Recv(t, conn)
+			upstreamtest.Send(t, conn, upstreamtest.Initialized)
+			upstreamtest.Send(t, conn, upstreamtest.Call2)
+			upstreamtest.Recv(t, conn)
+			ssetest.Must(t, conn.Close())
+			ssetest.Want(t, "questions for a client", p.asked.Load(), int32(0))
+			ssetest.Want(t, "advice on no client's account", p.quietly.Load() > 0, true)
+		})
+	}
+}
