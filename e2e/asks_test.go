@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +63,10 @@ func forEachAsked(t *testing.T, clients []kind, url string, s server, check func
 				return
 			}
 			for _, q := range s.questions {
+				if err := awaitTool(within(t), c, q.tool); err != nil {
+					t.Errorf("%s: list tools: %v", who, err)
+					return
+				}
 				args := q.args
 				if args == nil {
 					args = map[string]any{}
@@ -72,4 +77,13 @@ func forEachAsked(t *testing.T, clients []kind, url string, s server, check func
 		})
 	}
 	wg.Wait()
+}
+
+// awaitTool lists until a tool is there: a server of a view may boot slowly.
+func awaitTool(ctx context.Context, c client, tool string) error {
+	for {
+		if tools, err := c.listTools(ctx); err != nil || slices.Contains(tools, tool) {
+			return err
+		}
+	}
 }
