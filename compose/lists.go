@@ -68,7 +68,7 @@ func (s *session) input(has func(l *link) bool) merge.Input {
 	return in
 }
 
-// build returns the result of lists. Those of warm are made already.
+// build returns the result of lists. It makes none that warm has made.
 func (s *session) build(in merge.Input) *result {
 	r, isNew := s.view.build(in, s.setup)
 	if isNew {

@@ -52,7 +52,7 @@ type row struct {
 // isKnown reports whether the table has the row.
 func (r row) isKnown() bool { return r.answer != nil || r.by != nil }
 
-// place is where a name stands in params, how it is found, and the error of one that is not there.
+// place says where params have a name, how its member is found, and which error an unknown name gets.
 type place struct {
 	at      []string
 	find    func(s *session, r request, name string) (to destination, fault *jsonrpc.Error, wait bool)
@@ -210,7 +210,7 @@ func named(kind merge.Kind) func(s *session, _ request, name string) (destinatio
 }
 
 // mayBelongTo reports whether a member without a list may have a name by its prefix, so that no other one gets the
-// call. Those that come after the one that has the name are not asked: the first in the order has a final name.
+// call. has is the member that has the name, and members after it are not asked: the first in the order gets a name.
 func (s *session) mayBelongTo(kind merge.Kind, name string, has *link) bool {
 	for _, l := range s.links {
 		switch {

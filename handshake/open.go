@@ -21,7 +21,7 @@ type OpenOptions struct {
 	// Party is on whose behalf the session starts. While starts wait, each party gets
 	// its turn after the others.
 	Party string
-	// Who says whose answers memory reads and keeps: a [remember.Principal]; empty for those of the gateway itself.
+	// Who is the [remember.Principal] whose answers memory reads and keeps; empty for the gateway itself.
 	Who string
 	// AnyServer allows a server from the pool: the server gets nothing of the client's
 	// request.

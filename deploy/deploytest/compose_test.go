@@ -30,7 +30,7 @@ type composeFile struct {
 	Configs map[string]struct{ Content string }
 }
 
-// The file of Docker Compose is one to Compose's own reader. What it starts runs here as it does in the image, with the
+// Compose's own reader takes the file of Docker Compose. Its commands run here as they do in the image, with the
 // paths and addresses of a test: it makes a token for the first client, keeps it, is healthy, and serves nobody
 // without it.
 func TestCompose(t *testing.T) {

@@ -141,7 +141,7 @@ func (l *Login) take(token *oauth2.Token, now time.Time) error {
 	return nil
 }
 
-// isHeaderValue reports whether a token can stand in a header.
+// isHeaderValue reports whether a header can have a token as its value.
 func isHeaderValue(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }

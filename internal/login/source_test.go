@@ -197,7 +197,7 @@ func TestFailuresPause(t *testing.T) {
 	ssetest.Want(t, "requests", int(asked.Load()), 1)
 }
 
-// Whoever logs in or out elsewhere is noticed at the next request.
+// The next request notices a login or logout of another process.
 func TestLoginsElsewhereCount(t *testing.T) {
 	w := newWorld(t, nil)
 	o := w.options(t)

@@ -15,7 +15,7 @@ var without = sync.OnceValue(func() struct {
 	short, whole []byte // without and with the reason
 } {
 	style := read("without.css")
-	sum := sha256.Sum256(append([]byte("\n"), style...)) // as it stands in the element
+	sum := sha256.Sum256(append([]byte("\n"), style...)) // the text of the element, with its first line end
 	build := func(isHere bool) []byte {
 		var body bytes.Buffer
 		// The template has no data that it could fail with.

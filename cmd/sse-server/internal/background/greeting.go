@@ -157,8 +157,9 @@ func isOfWindow(c *config.Config, name string) bool {
 	return !c.Names(name) && (environ.IsAmbient(name) || environ.IsPlace(name) && !c.DependsOnDir())
 }
 
-// inheritable returns the environment of a shared sse-server: that of this process without what says where this one
-// was started, and with the PATH that all have who share it. That of a file gets what a login has, and what it names.
+// inheritable returns the environment of a shared sse-server: this process's, without the variables that say where it
+// was started, and with the PATH that all have who share it. The sse-server of a file gets the variables of a login,
+// and those that the file names.
 func inheritable(c *config.Config, env []string) []string {
 	var inherited []string
 	for _, variable := range env {

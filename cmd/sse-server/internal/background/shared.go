@@ -112,8 +112,8 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		Header: http.Header{instanceHeader: {who.Instance}}}.Dial(ctx)
 }
 
-// same returns who listens if that is the sse-server which this one wants to share. That of a file reads the file again
-// when it has changed, for which this waits.
+// same returns the greeting of the sse-server that listens, if it is the one to share. The sse-server of a file reads
+// the file again when it has changed: same waits for that.
 func (s *Shared) same(ctx context.Context, who *greeting) (*greeting, error) {
 	err := who.differenceFrom(s.parts)
 	if err == nil || !s.config.ConnectsToFile() {

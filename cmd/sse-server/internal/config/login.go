@@ -63,7 +63,7 @@ func (c *Config) LoginServer() (*Server, error) {
 }
 
 // useLogin has the requests to the remote server carry the login of a person, if nothing else is configured. One login
-// is for all clients: nobody may get it whom the person does not know of.
+// is for all clients, so a gateway that strangers can reach does not use it.
 func (s *Server) useLogin(c *Config) error {
 	at, err := url.Parse(s.remote.Address)
 	hasOwn := len(s.OAuthClient) > 0 || s.remote.Header.Get("Authorization") != "" || err == nil && at.User != nil ||

@@ -18,8 +18,8 @@ const (
 	maxBytes = 64 << 10
 )
 
-// Read runs a program, without a shell, and returns what it prints, without space around it. What it writes to stderr,
-// which may be the secret, is shown nowhere.
+// Read runs a program, without a shell, and returns what it prints, without space around it. Its stderr may have
+// the secret, and is shown nowhere.
 func Read(command []string) (string, error) { return read(command, timeout) }
 
 func read(command []string, timeout time.Duration) (string, error) {

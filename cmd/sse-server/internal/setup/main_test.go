@@ -42,7 +42,8 @@ func runWith(t *testing.T, env map[string]string, args ...string) *ran {
 	return runAsked(t, env, "", nil, args...)
 }
 
-// runAsked is runWith of somebody who answers, for whom try starts servers; empty: nobody answers.
+// runAsked is runWith on a terminal where a person types the answers; with none, there is no terminal. try starts the
+// servers.
 func runAsked(
 	t *testing.T, env map[string]string, answers string, try func(file string, args ...string) (string, int), args ...string,
 ) *ran {

@@ -75,8 +75,7 @@ func TestSimilarityIsAtMostOne(t *testing.T) {
 	}
 }
 
-// FuzzFile opens files that may be damaged. What they answer is a similarity, and they can be
-// extended.
+// FuzzFile opens files that may be damaged. They give similarities, and can be extended.
 func FuzzFile(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "vectors")
 	var whole File
