@@ -213,11 +213,10 @@ func named(kind merge.Kind) func(s *session, _ request, name string) (destinatio
 // call. has is the member that has the name, and members after it are not asked: the first in the order gets a name.
 func (s *session) mayBelongTo(kind merge.Kind, name string, has *link) bool {
 	for _, l := range s.links {
-		switch {
-		case l == has:
+		if l == has {
 			return false
-		case l.m.prefix == "" || l.lists[kind] != nil || l.state == leaving || l.state == gone:
-		case s.couldOwn(l, name):
+		}
+		if l.m.prefix != "" && s.mayOwn(l, kind, name) {
 			return true
 		}
 	}
@@ -275,7 +274,7 @@ func (s *session) linkTo(member string) *link {
 func (s *session) unknown(kind merge.Kind, word, name string) (destination, *jsonrpc.Error, bool) {
 	var without *link
 	for _, l := range s.links {
-		if l.lists[kind] != nil || l.state == leaving || l.state == gone || !s.couldOwn(l, name) {
+		if !s.mayOwn(l, kind, name) {
 			continue
 		}
 		isForIt := s.setup.alone || l.m.prefix != "" // else each unknown name would wait for a member that hangs
@@ -295,9 +294,10 @@ func (s *session) unknown(kind merge.Kind, word, name string) (destination, *jso
 	return to, unknown(word)(name), false
 }
 
-// couldOwn reports whether a final name could be that of a tool or prompt of a member.
-func (s *session) couldOwn(l *link, name string) bool {
-	return s.setup.alone || strings.HasPrefix(name, merge.FinalName(false, l.m.prefix, ""))
+// mayOwn reports whether a final name can be that of a tool or prompt of a member whose list is not known.
+func (s *session) mayOwn(l *link, kind merge.Kind, name string) bool {
+	return l.lists[kind] == nil && l.state != leaving && l.state != gone &&
+		(s.setup.alone || strings.HasPrefix(name, merge.FinalName(false, l.m.prefix, "")))
 }
 
 // addressed returns the message of a request as the member gets it: with the member's own name in the place of the

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -269,16 +268,6 @@ func object(pairs ...any) json.RawMessage {
 func jsonText(value any) string {
 	data, _ := plainjson.Encode(value) // texts, lists and mappings of them, and JSON
 	return string(data)
-}
-
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
-// shell quotes a word for a shell of Unix.
-func shell(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // lines returns a text for each server, one below the other.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/shellword"
 )
 
 var askForToken = json.RawMessage(
@@ -103,21 +105,21 @@ func inVSCode(s Server, token string) Install {
 }
 
 func ofClaudeCode(s Server) string {
-	return "claude mcp add --transport " + s.kind() + " " + s.Name + " " + shell(s.URL) + s.flag("--header")
+	return "claude mcp add --transport " + s.kind() + " " + s.Name + " " + shellword.Quote(s.URL) + s.flag("--header")
 }
 
 func ofCurl(s Server) string {
 	if s.SSE {
-		return "curl -N " + shell(s.URL) + s.flag("-H") + " -H 'Accept: text/event-stream'"
+		return "curl -N " + shellword.Quote(s.URL) + s.flag("-H") + " -H 'Accept: text/event-stream'"
 	}
 	call := cmp.Or(s.Call, `"method":"tools/list"`)
-	return "curl " + shell(s.URL) + s.flag("-H") + " -H 'Content-Type: application/json' -d " +
-		shell(`{"jsonrpc":"2.0","id":1,`+call+`}`)
+	return "curl " + shellword.Quote(s.URL) + s.flag("-H") + " -H 'Content-Type: application/json' -d " +
+		shellword.Quote(`{"jsonrpc":"2.0","id":1,`+call+`}`)
 }
 
 // ofInspector names @latest because without it npm takes, for an older Node.js, a version that lacks --header.
 func ofInspector(s Server) string {
-	return "npx -y @modelcontextprotocol/inspector@latest --cli " + shell(s.URL) +
+	return "npx -y @modelcontextprotocol/inspector@latest --cli " + shellword.Quote(s.URL) +
 		" --transport " + s.kind() + " --method tools/list" + s.flag("--header")
 }
 

@@ -18,7 +18,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"internal/atomicfile", "internal/closed", "internal/enum", "internal/hosts", "internal/plainjson", "internal/rawjson"},
+	{"internal/atomicfile", "internal/closed", "internal/enum", "internal/hosts", "internal/plainjson", "internal/rawjson", "internal/shellword"},
 	{"jsonrpc", "metrics", "auth", "internal/idle", "auth/oauthclient", "internal/caller", "internal/clients", "internal/environ", "internal/private", "internal/clip", "internal/backoff", "internal/buildinfo", "internal/throttle", "internal/subnet", "internal/fair", "internal/workers", "internal/signedid", "internal/unreached", "internal/clusterwords", "internal/asker", "internal/toolsearch"},
 	{"internal/wire", "internal/mcp", "internal/pages", "internal/upstream/implementation", "internal/budget", "internal/details"},
 	{"internal/stateless", "internal/buffer", "internal/remember", "internal/selection", "internal/login"},

@@ -227,12 +227,9 @@ func (a *Attempt) makeLink() (string, error) {
 	at.RawQuery, at.Fragment, at.RawFragment = at.Query().Encode(), "", "" // the parameters are put behind it
 	conf := a.conf()
 	conf.Endpoint.AuthURL = at.String()
-	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.verifier)}
+	options := append(a.resourceParam(), oauth2.S256ChallengeOption(a.verifier))
 	if slices.Contains(a.scopes, offline) { // otherwise OpenID Connect ignores it
 		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
-	}
-	if resource := a.resource(); resource != "" {
-		options = append(options, oauth2.SetAuthURLParam("resource", resource))
 	}
 	return conf.AuthCodeURL(a.state, options...), nil
 }
@@ -243,6 +240,14 @@ func (a *Attempt) resource() string {
 		return ""
 	}
 	return a.plan.resource
+}
+
+// resourceParam returns the resource as a parameter of a request.
+func (a *Attempt) resourceParam() []oauth2.AuthCodeOption {
+	if resource := a.resource(); resource != "" {
+		return []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("resource", resource)}
+	}
+	return nil
 }
 
 func (a *Attempt) conf() *oauth2.Config {
@@ -342,10 +347,7 @@ func (a *Attempt) take(ctx context.Context, query url.Values) error {
 	// The code is good once: the exchange goes on if the browser leaves.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	options := []oauth2.AuthCodeOption{oauth2.VerifierOption(a.verifier)}
-	if resource := a.resource(); resource != "" {
-		options = append(options, oauth2.SetAuthURLParam("resource", resource))
-	}
+	options := append(a.resourceParam(), oauth2.VerifierOption(a.verifier))
 	token, err := a.conf().Exchange(withClient(ctx, a.guard), got.code, options...)
 	return a.finish(token, err)
 }
@@ -406,10 +408,7 @@ func (a *Attempt) HasDevice() bool { return a.plan.issuer.DeviceURL != "" }
 
 // Device begins the device flow (RFC 8628).
 func (a *Attempt) Device(ctx context.Context) (*DeviceCode, error) {
-	var options []oauth2.AuthCodeOption
-	if resource := a.resource(); resource != "" {
-		options = append(options, oauth2.SetAuthURLParam("resource", resource))
-	}
+	options := a.resourceParam()
 	if a.client.Secret != "" && !a.client.InHeader {
 		options = append(options, oauth2.SetAuthURLParam("client_secret", a.client.Secret))
 	}
@@ -457,10 +456,7 @@ func visible(text string) string {
 
 // AwaitDevice asks the issuer until the person has typed the code, and ends the login.
 func (a *Attempt) AwaitDevice(ctx context.Context, code *DeviceCode) {
-	var options []oauth2.AuthCodeOption
-	if resource := a.resource(); resource != "" {
-		options = append(options, oauth2.SetAuthURLParam("resource", resource))
-	}
+	options := a.resourceParam()
 	token, err := a.conf().DeviceAccessToken(withClient(ctx, a.guard), code.got, options...)
 	if ctx.Err() != nil {
 		return // Wait says so

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/mcp-sse/mcp-sse/internal/clip"
+	"github.com/mcp-sse/mcp-sse/internal/shellword"
 )
 
 const (
@@ -114,15 +115,8 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 // needsLogin is for those who may not know where the server is.
 const needsLogin = "the server needs a login"
 
-// quoted returns a word as a shell takes it.
-func quoted(word string) string {
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,", r)
-	}) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(clip.Long(word), "'", `'\''`) + "'"
-}
+// quoted returns a word of another program as a shell takes it, cut if it is long.
+func quoted(word string) string { return shellword.Quote(clip.Long(word)) }
 
 // Finish waits until no refresh is under way, as long as one may take. A program calls it before it ends: a refresh
 // token that has been replaced is good for nothing.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -313,26 +314,26 @@ func TestLockOfTheNewest(t *testing.T) {
 	old := w.mustLogIn(t, o)
 	unlock, err := o.Store.lock(t.Context(), o.Store.path(old.Server, old.Issuer))
 	ssetest.Must(t, err)
-	got := make(chan *Login)
 	s := process(o)
-	go func() {
-		l, unlock, err := s.lockNewest(t.Context())
-		if err != nil {
-			t.Error(err)
-		} else {
-			unlock()
-		}
-		got <- l
-	}()
-	for s.held() == nil { // until it has seen the old one
-		time.Sleep(time.Millisecond)
-	}
-	fresh := *old
-	fresh.Issuer, fresh.At = "https://another.example", old.At.Add(time.Second)
-	ssetest.Must(t, o.Store.Save(&fresh))
-	unlock()
-	l := <-got
-	ssetest.Want(t, "issuer", l.Issuer, fresh.Issuer)
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan *Login)
+		go func() {
+			l, unlock, err := s.lockNewest(t.Context())
+			if err != nil {
+				t.Error(err)
+			} else {
+				unlock()
+			}
+			got <- l
+		}()
+		synctest.Wait() // it has seen the old one, and waits for its lock
+		fresh := *old
+		fresh.Issuer, fresh.At = "https://another.example", old.At.Add(time.Second)
+		ssetest.Must(t, o.Store.Save(&fresh))
+		unlock()
+		l := <-got
+		ssetest.Want(t, "issuer", l.Issuer, fresh.Issuer)
+	})
 }
 
 // A new login waits for a refresh of the one before, which would overwrite it.
@@ -345,18 +346,19 @@ func TestNewLoginDuringARefresh(t *testing.T) {
 	a, err := Begin(t.Context(), o)
 	ssetest.Must(t, err)
 	defer a.Close()
-	got := make(chan error)
 	fresh := *old
 	fresh.Access = "fresh"
-	go func() { got <- a.save(&fresh) }()
-	select {
-	case <-got:
-		t.Error("the login was saved without its lock")
-	case <-time.After(50 * time.Millisecond):
-	}
-	ssetest.Must(t, o.Store.Save(old)) // the refresh
-	unlock()
-	ssetest.Must(t, <-got)
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan error, 1)
+		go func() { got <- a.save(&fresh) }()
+		synctest.Wait()
+		if len(got) > 0 {
+			t.Error("the login was saved without its lock")
+		}
+		ssetest.Must(t, o.Store.Save(old)) // the refresh
+		unlock()
+		ssetest.Must(t, <-got)
+	})
 	kept, _, err := o.Store.Newest(o.Server)
 	ssetest.Must(t, err)
 	ssetest.Want(t, "kept token", kept.Access, "fresh")

@@ -150,11 +150,7 @@ func (a *arguments) serving(command func(port string, server []string) []string,
 	if err != nil {
 		return "", err
 	}
-	addr, port, err := freeAddr()
-	if err != nil {
-		return "", err
-	}
-	state, err := os.MkdirTemp("", "compare-peer-")
+	addr, port, state, err := newPlace()
 	if err != nil {
 		return "", err
 	}
@@ -162,6 +158,14 @@ func (a *arguments) serving(command func(port string, server []string) []string,
 	return do(func() (*program, error) {
 		return startProgram(command(port, server), state)
 	}, addr)
+}
+
+// newPlace returns a free address, its port, and a state directory, which the caller removes.
+func newPlace() (addr, port, state string, err error) {
+	if addr, port, err = freeAddr(); err == nil {
+		state, err = os.MkdirTemp("", "compare-peer-")
+	}
+	return addr, port, state, err
 }
 
 // serves starts a gateway, and returns when it takes connections.
@@ -343,11 +347,7 @@ func (a *arguments) bridgePeer(name string, command func(url string) []string) p
 func (a *arguments) bridging(command func(url string) []string,
 	do func(connect func() client, start func() (*program, error)) (string, error),
 ) (string, error) {
-	addr, _, err := freeAddr()
-	if err != nil {
-		return "", err
-	}
-	state, err := os.MkdirTemp("", "compare-peer-")
+	addr, _, state, err := newPlace()
 	if err != nil {
 		return "", err
 	}
