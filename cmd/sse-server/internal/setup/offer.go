@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
 )
@@ -201,8 +202,7 @@ func (cmd *Command) agrees(answers *bufio.Scanner) bool {
 		fmt.Fprintln(cmd.Stdout)
 		return false
 	}
-	answer := strings.ToLower(strings.TrimSpace(answers.Text()))
-	return answer == "y" || answer == "yes"
+	return terminal.IsYes(answers.Text())
 }
 
 // exchange writes the entry of the gateway into the file of a client, in the place of its own.

@@ -12,12 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
-
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/browser"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/internal/login"
 )
 
@@ -139,14 +138,13 @@ func (cmd *Command) confirmElsewhere() func(issuer, addresses string) bool {
 // question returns what asks the person a question with two texts; nil: nobody can be asked.
 func (cmd *Command) question(format string) func(first, second string) bool {
 	file, isFile := cmd.Stdin.(*os.File)
-	if !isFile || !isatty.IsTerminal(file.Fd()) {
+	if !isFile || !terminal.Is(file) {
 		return nil
 	}
 	return func(first, second string) bool {
 		fmt.Fprintf(cmd.Stdout, format, plaintext.Visible(first), plaintext.Visible(second))
 		answer, _ := bufio.NewReader(file).ReadString('\n')
-		answer = strings.ToLower(strings.TrimSpace(answer))
-		return answer == "y" || answer == "yes"
+		return terminal.IsYes(answer)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -24,7 +25,7 @@ type Line struct {
 
 // NewLine returns the live line of out, which shows nothing if out is no terminal.
 func NewLine(out io.Writer) *Line {
-	if f, ok := out.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
+	if f, ok := out.(*os.File); ok && Is(f) {
 		return &Line{terminal: out}
 	}
 	return &Line{}
@@ -32,6 +33,12 @@ func NewLine(out io.Writer) *Line {
 
 // Is reports whether a file is a terminal.
 func Is(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+
+// IsYes reports whether a person has answered a question with yes.
+func IsYes(answer string) bool {
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
 
 // IsShown reports whether there is a terminal that shows the line.
 func (l *Line) IsShown() bool { return l.terminal != nil }
