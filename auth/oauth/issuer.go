@@ -22,6 +22,8 @@ import (
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 const (
@@ -175,7 +177,7 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func newClient(base http.RoundTripper, limit *rate.Limiter) *http.Client {
 	ask := func(r *http.Request) (*http.Response, error) {
 		switch {
-		case !isSafe(r.URL):
+		case !hosts.IsSecure(r.URL):
 			return nil, errors.New("want https, or http on a loopback address")
 		case limit != nil && !limit.Allow():
 			return nil, errTooOften

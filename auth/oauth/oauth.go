@@ -27,7 +27,7 @@ import (
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
-	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 // Options configure a Resource. URLs have the scheme https, or http on a loopback address.
@@ -96,16 +96,11 @@ func New(o Options) (s *Resource, err error) {
 // not have the URL, in which there may be a secret.
 func checkURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(text, "\"\\#? ") || !isSafe(u) {
+	if err != nil || u.User != nil || strings.ContainsAny(text, "\"\\#? ") || !hosts.IsSecure(u) {
 		return nil, errors.New("want a URL such as https://gw.example.com/mcp, " +
 			"http only on a loopback address, without user, query and fragment")
 	}
 	return u, nil
-}
-
-// isSafe reports whether nobody on the way to a URL can read or change what is sent.
-func isSafe(u *url.URL) bool {
-	return u.Scheme == "https" || u.Scheme == "http" && httpcheck.IsLoopback(u.Host)
 }
 
 // Authenticate returns the principal of the token in a request, for gateway.Options. Its

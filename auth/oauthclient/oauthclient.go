@@ -86,8 +86,7 @@ func (c Config) Check() error {
 	at, err := url.Parse(c.TokenURL)
 	_, unknownGrant := c.Grant.MarshalText()
 	switch {
-	case err != nil || at.Host == "" ||
-		at.Scheme != "https" && !(at.Scheme == "http" && hosts.IsLoopback(at.Hostname())):
+	case err != nil || !hosts.IsSecure(at):
 		return errors.New("token-url: want the URL of the token endpoint, " +
 			"with https:// unless it is on a loopback address")
 	case c.ClientID == "":

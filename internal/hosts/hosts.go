@@ -32,6 +32,12 @@ func Port(u *url.URL) string {
 	return ""
 }
 
+// IsSecure reports whether nobody on the way to a URL can read or change what is sent: it has https, or http on this
+// machine.
+func IsSecure(u *url.URL) bool {
+	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname()))
+}
+
 // IsInside reports whether an address is of this machine or network, or of another one that no public server is in.
 func IsInside(at netip.Addr) bool {
 	at = at.Unmap()

@@ -49,3 +49,18 @@ func TestAddressesInside(t *testing.T) {
 		}
 	}
 }
+
+func TestIsSecure(t *testing.T) {
+	for text, want := range map[string]bool{
+		"https://a.example": true, "http://127.0.0.1:1/x": true, "http://[::1]:1": true, "http://localhost": true,
+		"http://a.example": false, "http://localhost.example": false, "https:///x": false, "ftp://127.0.0.1": false, "": false,
+	} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hosts.IsSecure(u); got != want {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}

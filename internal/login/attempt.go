@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 // Patience is how long a login waits for its person.
@@ -218,7 +220,7 @@ func (a *Attempt) chooseClient(ctx context.Context) (err error) {
 // makeLink returns the address at the issuer that the person opens.
 func (a *Attempt) makeLink() (string, error) {
 	at, err := url.Parse(a.plan.issuer.AuthorizationEndpoint)
-	if err != nil || !isSecure(at) || at.User != nil {
+	if err != nil || !hosts.IsSecure(at) || at.User != nil {
 		return "", errors.New("the issuer's authorization_endpoint is no address that a browser may open")
 	}
 	if err := a.guard.check(at); err != nil {

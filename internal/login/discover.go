@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/mcp-sse/mcp-sse/internal/clip"
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 )
 
@@ -51,7 +51,7 @@ func Canonical(address string) (*url.URL, error) {
 	}
 	at.Scheme, at.Host = strings.ToLower(at.Scheme), strings.ToLower(at.Host)
 	at.User, at.Fragment, at.RawFragment = nil, "", ""
-	if !isSecure(at) {
+	if !hosts.IsSecure(at) {
 		return nil, errors.New("a login needs https, or http on a loopback address: its token would be read on the way")
 	}
 	if port := at.Port(); port == "443" && at.Scheme == "https" || port == "80" && at.Scheme == "http" {
@@ -195,17 +195,9 @@ func (p *plan) readResource(ctx context.Context, g *guard, challenge oauthex.Cha
 // covers reports whether clients take a resource for that of a URL: it is its beginning.
 func covers(resource string, at *url.URL) bool {
 	to, err := url.Parse(resource)
-	return err == nil && strings.EqualFold(to.Scheme, at.Scheme) && hostOf(to) == hostOf(at) &&
+	return err == nil && strings.EqualFold(to.Scheme, at.Scheme) &&
+		strings.EqualFold(hosts.Address(to), hosts.Address(at)) &&
 		strings.HasPrefix(strings.TrimSuffix(at.Path, "/")+"/", strings.TrimSuffix(to.Path, "/")+"/")
-}
-
-func hostOf(u *url.URL) string {
-	host := strings.ToLower(u.Host)
-	if name, port, err := net.SplitHostPort(host); err == nil &&
-		(port == "443" && u.Scheme == "https" || port == "80" && u.Scheme == "http") {
-		return name
-	}
-	return host
 }
 
 // wellKnown returns a URL of metadata of at: its path comes after the word (RFC 8414, RFC 9728).
@@ -217,7 +209,7 @@ func wellKnown(at *url.URL, word, path string) string {
 // 2025-03-26 assume.
 func (p *plan) readIssuer(ctx context.Context, g *guard, issuerURL string) error {
 	of, err := url.Parse(issuerURL)
-	if err != nil || !isSecure(of) {
+	if err != nil || !hosts.IsSecure(of) {
 		return fmt.Errorf("the server names an issuer that has no https: %.200q", issuerURL)
 	}
 	path := strings.TrimSuffix(of.EscapedPath(), "/")
@@ -278,7 +270,7 @@ func (i *issuer) check(of string) error {
 		if one.at == "" && !isNeeded {
 			continue
 		}
-		if at, err := url.Parse(one.at); err != nil || !isSecure(at) {
+		if at, err := url.Parse(one.at); err != nil || !hosts.IsSecure(at) {
 			return fmt.Errorf("%s has no https: %.200q", one.name, one.at)
 		}
 	}

@@ -78,7 +78,7 @@ func (g *guard) permits(at netip.Addr) bool {
 
 // check returns an error for a URL that is not asked.
 func (g *guard) check(at *url.URL) error {
-	if !isSecure(at) {
+	if !hosts.IsSecure(at) {
 		return errInsecure
 	}
 	if !hosts.NamesInside(at) {
@@ -92,11 +92,6 @@ func (g *guard) check(at *url.URL) error {
 		return errInside
 	}
 	return nil
-}
-
-// isSecure reports whether what is sent to a URL is read by nobody on the way.
-func isSecure(at *url.URL) bool {
-	return at.Host != "" && (at.Scheme == "https" || at.Scheme == "http" && hosts.IsLoopback(at.Hostname()))
 }
 
 // RoundTrip sends a request, if its URL may be asked.

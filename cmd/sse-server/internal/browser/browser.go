@@ -32,8 +32,7 @@ var errAddress = errors.New("only an address with https is opened, or one with h
 // argument returns an address as it is given to the browser: parsed and written anew.
 func argument(address string) (string, error) {
 	at, err := url.Parse(address)
-	if err != nil || at.Host == "" || strings.ContainsFunc(at.Host, isOdd) || at.Opaque != "" || at.User != nil ||
-		!(at.Scheme == "https" || at.Scheme == "http" && hosts.IsLoopback(at.Hostname())) {
+	if err != nil || !hosts.IsSecure(at) || strings.ContainsFunc(at.Host, isOdd) || at.Opaque != "" || at.User != nil {
 		return "", errAddress
 	}
 	query, err := url.ParseQuery(at.RawQuery)
