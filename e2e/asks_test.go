@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -63,10 +62,6 @@ func forEachAsked(t *testing.T, clients []kind, url string, s server, check func
 				return
 			}
 			for _, q := range s.questions {
-				if err := awaitTool(within(t), c, q.tool); err != nil {
-					t.Errorf("%s: list tools: %v", who, err)
-					return
-				}
 				args := q.args
 				if args == nil {
 					args = map[string]any{}
@@ -77,13 +72,4 @@ func forEachAsked(t *testing.T, clients []kind, url string, s server, check func
 		})
 	}
 	wg.Wait()
-}
-
-// awaitTool lists until a tool is there: a server of a view may boot slowly.
-func awaitTool(ctx context.Context, c client, tool string) error {
-	for {
-		if tools, err := c.listTools(ctx); err != nil || slices.Contains(tools, tool) {
-			return err
-		}
-	}
 }
