@@ -149,14 +149,14 @@ func benchmarkMeaning(b *testing.B, model index.Embedder, queries []string, pass
 	b.ReportMetric(float64(memory.HeapAlloc)/1e6, "heap-MB")
 }
 
-// goPassages returns files of Go's source that have some number of passages, in batches.
+// goPassages returns files of Go's source, of its tests and its API if that is too few, that have some number of passages,
+// in batches.
 func goPassages(b *testing.B, passages int) (batches [][]index.Change) {
 	b.Helper()
 	enough := errors.New("there are enough")
 	var all []index.Change
-	left := passages
-	root := filepath.Join(goRoot(), "src")
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	left, root := passages, goRoot()
+	read := func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
@@ -173,7 +173,13 @@ func goPassages(b *testing.B, passages int) (batches [][]index.Change) {
 			return enough
 		}
 		return nil
-	})
+	}
+	var err error
+	for _, dir := range []string{"src", "test", "api"} {
+		if err == nil {
+			err = filepath.WalkDir(filepath.Join(root, dir), read)
+		}
+	}
 	if !errors.Is(err, enough) {
 		b.Skipf("%d passages of %d are missing: %v", left, passages, err)
 	}
