@@ -54,7 +54,7 @@ run:
 build:
 	go build -trimpath -buildvcs=auto -o bin/ ./cmd/sse-server
 
-# 47 MB, and most of the time from nothing.
+# 54 MB, and most of the time from nothing.
 docsearch:
 	cd docsearch && go build -trimpath -buildvcs=auto -o ../bin/ ./cmd/docsearch
 

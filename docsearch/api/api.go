@@ -95,6 +95,8 @@ func (i *ServerInfo) Ranking() string {
 		return "by words alone now, not by meaning: give synonyms"
 	case e.LastFailed != "":
 		return fmt.Sprintf("by words alone now, because %s fails: %s", e.Model, e.LastFailed)
+	case e.Former != "":
+		return fmt.Sprintf("by words and by meaning now (%s, until %s has made all vectors)", e.Former, e.Model)
 	default:
 		return fmt.Sprintf("by words and by meaning now (%s)", e.Model)
 	}
@@ -104,7 +106,8 @@ func (i *ServerInfo) Ranking() string {
 type Embeddings struct {
 	Model      string `json:"model" jsonschema:"Name of the model."`
 	Chunks     int    `json:"chunks" jsonschema:"Number of passages that have a vector."`
-	LastFailed string `json:"lastFailed,omitempty" jsonschema:"Why the endpoint fails, so that searches are by words alone; absent if it works."`
+	Former     string `json:"former,omitempty" jsonschema:"Name of the model before, which answers until the model has made all vectors; absent then."`
+	LastFailed string `json:"lastFailed,omitempty" jsonschema:"Why the model or its endpoint fails, so that searches are by words alone; absent if it works."`
 }
 
 // Folder is one folder that the daemon indexes.
@@ -147,7 +150,7 @@ type AddFolder struct {
 // POST /api/v1/folders/{path}/search.
 type SearchRequest struct {
 	Folders        []string `json:"folders,omitempty" jsonschema:"Where to search; all folders if omitted."`
-	Query          string   `json:"query" jsonschema:"Words to look for, in any form. A document that has more of them is more relevant. Quoted phrases, +word, title:word and path:word must match; -word must not; word* stands for all words that begin so. With OR, one of all is enough."`
+	Query          string   `json:"query" jsonschema:"What to look for: words in any form, and, with a model, their meaning. A document that has more of them is more relevant. Quoted phrases, +word, title:word and path:word must match; -word must not; word* stands for all words that begin so. With OR, one of all is enough."`
 	Limit          int      `json:"limit,omitempty" jsonschema:"Largest number of documents."`
 	Threshold      float64  `json:"threshold,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
 	IncludeContent bool     `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`
@@ -261,7 +264,7 @@ type Location struct {
 // Performance tells how a search was made.
 type Performance struct {
 	SearchTime float64 `json:"searchTime" jsonschema:"Milliseconds that the search took."`
-	ModelUsed  string  `json:"modelUsed" jsonschema:"bm25 for a search by words, or hybrid: and the model of the embeddings."`
+	ModelUsed  string  `json:"modelUsed" jsonschema:"bm25 for a search by words, or hybrid: and the model of the embeddings; several, with commas, if folders have others."`
 }
 
 // ModelLexical is the ModelUsed of a search without embeddings.

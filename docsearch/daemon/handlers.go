@@ -60,10 +60,10 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 		info.Warnings = append(info.Warnings, "searches are by words alone: "+why)
 	}
 	if e := d.opts.Embedder; e != nil {
-		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: vectors,
+		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: vectors, Former: s.index.FormerModel(),
 			LastFailed: s.index.EmbedderFailure(r.Context())}
 		if why := info.Embeddings.LastFailed; why != "" {
-			info.Warnings = append(info.Warnings, "the embeddings endpoint fails, searches are by words alone: "+why)
+			info.Warnings = append(info.Warnings, e.Model()+" fails, searches are by words alone: "+why)
 		} else if why := s.folders.NoVectors(); why != "" {
 			info.Warnings = append(info.Warnings, "what is new is found by words alone: "+why)
 		}

@@ -66,6 +66,9 @@ func TestFreshMachineFindsInOtherWords(t *testing.T) {
 	if !strings.HasPrefix(found.Performance.ModelUsed, "hybrid:glove-100d-") || len(found.Warnings) > 0 {
 		t.Errorf("%s, %v", found.Performance.ModelUsed, found.Warnings)
 	}
+	if text := w.output("search", "--folder", docs, "how do I stop strangers from using it"); !strings.Contains(text, "by meaning\n") {
+		t.Errorf("for people it does not say what was found by meaning:\n%s", text)
+	}
 	var headings []string
 	for _, result := range found.Results {
 		for _, p := range append([]api.Passage{result.Passage}, result.MorePassages...) {
@@ -139,6 +142,17 @@ func TestModelIsChanged(t *testing.T) {
 	}
 	w.output("model", "remove", "potion-base-8M")
 	w.eventually("the model of the program is used again", func() bool { return strings.HasPrefix(used(), "hybrid:glove-100d-") })
+}
+
+// A model in a folder is used by its path, from wherever the command runs.
+func TestModelOfAFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var found api.SearchResponse
+	out := w.output("search", "--folder", w.docs, "--addr", "127.0.0.1:0", "--json", "--model", "../embed/model2vec/testdata/small", "government prime leaders")
+	if err := json.Unmarshal([]byte(out), &found); err != nil || !strings.HasPrefix(found.Performance.ModelUsed, "hybrid:small-") || len(found.Warnings) > 0 {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // A daemon goes on with a model that is removed meanwhile. The next one has words alone, and says why.

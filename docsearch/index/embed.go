@@ -119,7 +119,7 @@ func (x *Index) queryVectors(ctx context.Context, text string, folders []*folder
 				return nil, "" // the search fails anyway
 			}
 			if err != nil {
-				return nil, "the embeddings endpoint fails, results are by words alone: " + err.Error()
+				return nil, by.Model() + " fails, results are by words alone: " + err.Error()
 			}
 			found[by.Model()] = shorten(vector, by, text)
 		}

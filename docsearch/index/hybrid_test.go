@@ -316,6 +316,9 @@ func TestOldModelAnswersUntilTheNewOneIsComplete(t *testing.T) {
 		if err != nil || len(r.Results) != 1 || filepath.Base(r.Results[0].Path) != "ship.txt" || r.Performance.ModelUsed != "hybrid:"+model {
 			t.Errorf("%+v, %v, want ship.txt by %s", r, err, model)
 		}
+		if former := x.FormerModel(); former != strings.TrimPrefix(model, "now") {
+			t.Errorf("the model before that answers is %q, want that of %s", former, model)
+		}
 	}
 	now := newTopics("now")
 	now.batch, now.failsAfter = 1, 3 // texts and the unrelated ones are asked for one by one
@@ -405,6 +408,14 @@ func TestHitsSayWhyTheyWereFound(t *testing.T) {
 	r, err = x.Search(t.Context(), index.Query{Text: "vessel"})
 	if err != nil || len(r.Results) == 0 || r.Results[0].FoundBy != api.ByMeaning || r.Results[0].WordScore != 0 {
 		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = x.Search(t.Context(), index.Query{Concepts: []string{"vessel"}})
+	if err != nil || len(r.Results) == 0 || filepath.Base(r.Results[0].Path) != "ship.txt" || r.Results[0].FoundBy != api.ByMeaning {
+		t.Errorf("a concept: %+v, %v", r, err)
+	}
+	r, err = x.Search(t.Context(), index.Query{Terms: []string{"vessel"}})
+	if err != nil || len(r.Results) != 0 {
+		t.Errorf("an exact term: %+v, %v", r, err)
 	}
 	r, err = x.Search(t.Context(), index.Query{Text: "xqzz"})
 	if err != nil || r.Performance.ModelUsed != "bm25" || len(r.Warnings) != 0 || len(r.Results) != 1 {

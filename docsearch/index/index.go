@@ -82,8 +82,8 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// local is an Embedder that asks no other program, and is so fast that a folder counts as
-// indexed only when its passages have vectors. Batch is how many texts it best gets at a time.
+// local is an Embedder that asks no other program, and is so fast that a folder counts as indexed for
+// the first time only when its passages have vectors. Batch is how many texts it best gets at a time.
 // Known is how much of a text it knows, from 0 to 1.
 type local interface {
 	Batch() int

@@ -73,6 +73,21 @@ func (f *folder) answering(now Embedder) (*vectors.File, Embedder) {
 	return f.meaning.made, now
 }
 
+// FormerModel returns the name of the model before that still answers in a folder, "" if the Embedder has made the
+// vectors of all folders. In some folders the Embedder may answer, and in others a model before.
+func (x *Index) FormerModel() string {
+	all, err := x.all()
+	if err != nil {
+		return "" // nothing answers: it is closed
+	}
+	for _, f := range all {
+		if _, by := f.answering(x.opts.Embedder); by != x.opts.Embedder {
+			return by.Model()
+		}
+	}
+	return ""
+}
+
 // complete has the vectors of the Embedder answer in place of those of the model before.
 func (m *meaning) complete() error {
 	m.mu.Lock()

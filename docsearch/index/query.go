@@ -13,10 +13,10 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// Query says what to search for. A document may contain the words of Text. It must contain
+// Query says what to search for. A document may contain the words of Text, or mean the same. It must contain
 // phrases in double quotes, title:words and path:words, unless the query has an OR, and
 // +words, and must not contain -words. word* finds all words with that beginning. A
-// document matches Concepts if it has a word of one of them, and Terms if it has one of them with its
+// document matches Concepts if it has a word of one of them or means the same, and Terms if it has one of them with its
 // words side by side. Letter case, accents, punctuation and the endings of words make no difference.
 type Query struct {
 	Folders   []string // none for all

@@ -52,7 +52,11 @@ func formatResult(b *strings.Builder, number int, r api.Result) {
 		r.Reason())
 	fmt.Fprintf(b, "   %s\n   ID: %s\n", oneLine(r.Path), r.DocumentID)
 	for _, p := range append([]api.Passage{r.Passage}, r.MorePassages...) {
-		fmt.Fprintf(b, "   - %s: %s\n", formatLocation(p.Location), formatSnippet(&p))
+		why := ""
+		if p.FoundBy != r.FoundBy {
+			why = fmt.Sprintf(" (%d %%%s)", int(math.Round(p.Relevance*100)), p.Reason())
+		}
+		fmt.Fprintf(b, "   - %s%s: %s\n", formatLocation(p.Location), why, formatSnippet(&p))
 		if p.Content != "" {
 			fmt.Fprintf(b, "     %s\n", strings.ReplaceAll(strings.TrimSpace(p.Content), "\n", "\n     "))
 		}

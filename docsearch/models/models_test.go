@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -338,6 +339,27 @@ func TestOtherChecksumIsRefused(t *testing.T) {
 	}
 	if m, err := models.Open(i.StateDir, remote); err != nil || m.Model() != first.Model {
 		t.Errorf("the model before: %v, %v", m, err)
+	}
+}
+
+// A checksum that the table has is compared at the first download.
+func TestChecksumOfTheTable(t *testing.T) {
+	first, err := installer(t, &hub{}).Install(t.Context(), remote)
+	if err != nil || first.Compared {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	n := slices.IndexFunc(models.Known, func(r models.Remote) bool { return r.Name == remote })
+	before := models.Known[n].SHA256
+	t.Cleanup(func() { models.Known[n].SHA256 = before })
+	models.Known[n].SHA256 = first.SHA256
+	if again, err := installer(t, &hub{}).Install(t.Context(), remote); err != nil || !again.Compared {
+		t.Errorf("%+v, %v", again, err)
+	}
+	other := maps.Clone(first.SHA256)
+	other["model.safetensors"] = strings.Repeat("0", 64)
+	models.Known[n].SHA256 = other
+	if _, err := installer(t, &hub{}).Install(t.Context(), remote); err == nil || !strings.Contains(err.Error(), "of this program") {
+		t.Errorf("got %v", err)
 	}
 }
 

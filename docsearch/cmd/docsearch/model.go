@@ -122,7 +122,7 @@ func (p *program) former(stateDir string) func(string) index.Embedder {
 type modelCommand struct {
 	List    listModels   `cmd:"" help:"List the models that there are, and those that can be installed."`
 	Install installModel `cmd:"" help:"Download a model, and go on where a download was interrupted. Nothing else downloads one."`
-	Use     useModel     `cmd:"" help:"Use a model from now on. What is indexed is embedded anew in the background; until then the model before answers."`
+	Use     useModel     `cmd:"" help:"Use a model from now on. What is indexed is embedded anew in the background; until then the model before answers, if it is in the program or installed."`
 	Remove  removeModel  `cmd:"" help:"Remove an installed model."`
 }
 

@@ -123,7 +123,7 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, command := range []string{"search", "mcp", "status", "remove", "stop", "daemon"} {
+	for _, command := range []string{"search", "model", "mcp", "status", "remove", "stop", "daemon"} {
 		if !strings.Contains(stdout, "\n  "+command+" ") {
 			t.Errorf("the help has no command %s:\n%s", command, stdout)
 		}
@@ -149,8 +149,12 @@ func TestStatusAndStopWithoutADaemon(t *testing.T) {
 // found has what could confuse a terminal or a reader.
 var found = &api.SearchResponse{
 	Results: []api.Result{
-		{DocumentName: "River\x1b[31m", Path: "/docs/river.md", Passage: api.Passage{Relevance: 0.934, Location: api.Location{Line: 3, EndLine: 5},
-			Snippet: "the hippo bathes\n\tin the river\x1b]0;title\a", Highlights: []api.Highlight{{Start: 4, End: 9}}}},
+		{DocumentName: "River\x1b[31m", Path: "/docs/river.md", Passage: api.Passage{Relevance: 0.934, FoundBy: api.ByWords, Location: api.Location{Line: 3, EndLine: 5},
+			Snippet: "the hippo bathes\n\tin the river\x1b]0;title\a", Highlights: []api.Highlight{{Start: 4, End: 9}}},
+			MorePassages: []api.Passage{
+				{Relevance: 0.9, FoundBy: api.ByWords, Location: api.Location{Line: 7}, Snippet: "a hippo"},
+				{Relevance: 0.4, FoundBy: api.ByMeaning, Location: api.Location{Line: 9, Heading: "Bathing"}, Snippet: "it swims"},
+			}},
 		{DocumentName: "Report", Path: "/docs/report.pdf", Passage: api.Passage{Relevance: 0.5, Location: api.Location{Line: 40, EndLine: 41, Page: 7},
 			Snippet: "no match"}},
 	},
@@ -158,9 +162,15 @@ var found = &api.SearchResponse{
 	Warnings:    []string{"/docs is being indexed, 40 % done"},
 }
 
-const plain = ` 1. River[31m  93 %
+const plain = ` 1. River[31m  93 %, by words
     /docs/river.md:3
     the hippo bathes in the river]0;title
+
+    /docs/river.md:7
+    a hippo
+
+    /docs/river.md:9, Bathing  40 %, by meaning
+    it swims
 
  2. Report  50 %
     /docs/report.pdf, page 7

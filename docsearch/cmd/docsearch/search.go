@@ -24,7 +24,7 @@ import (
 
 type searchCommand struct {
 	common    `embed:""`
-	Query     []string `arg:"" help:"Words, '\"phrases\"', OR, -word, word*, title:word, path:word. The shell must not take the quotes, and -- stands before a query that begins with -."`
+	Query     []string `arg:"" help:"A question, or words, '\"phrases\"', OR, -word, word*, title:word, path:word. The shell must not take the quotes, and -- stands before a query that begins with -."`
 	Folder    []string `short:"f" help:"A folder to search; it is indexed first if it is not yet. May be repeated. Without it, all folders of the daemon." sep:"none" placeholder:"PATH"`
 	Limit     int      `short:"n" help:"How many documents to print, 1 to 100." default:"10"`
 	Passages  int      `help:"How many passages of a document to print, 1 to 20." default:"5"`
@@ -135,7 +135,11 @@ func printFound(w io.Writer, found *api.SearchResponse) {
 			if p.Location.Heading != "" {
 				place += ", " + p.Location.Heading
 			}
-			fmt.Fprintf(w, "    %s\n    %s\n\n", pathColor.Sprint(printable.Text(place)), coloured(&p))
+			why := ""
+			if p.FoundBy != r.FoundBy {
+				why = relevanceColor.Sprintf("  %.0f %%%s", 100*p.Relevance, p.Reason())
+			}
+			fmt.Fprintf(w, "    %s%s\n    %s\n\n", pathColor.Sprint(printable.Text(place)), why, coloured(&p))
 		}
 	}
 	if len(found.Results) == 0 {

@@ -72,21 +72,21 @@ func Open(dir string) (*Model, error) {
 	return m, nil
 }
 
-// open calls read with a regular file.
+// open calls read with a regular file. It looks before it opens: a pipe would have it wait for a writer.
 func open(path string, read func(file *os.File, size int64) error) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: it is no regular file", path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("it is no regular file")
-	}
-	if err == nil {
-		err = read(file, info.Size())
-	}
-	if err != nil {
+	if err := read(file, info.Size()); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	batch     = 512 // texts: so many take some milliseconds
+	batch     = 512 // texts: so many take some thirty milliseconds
 	checksum  = 8   // digits of it in the name of a model
 	leastWord = 2   // letters: single ones, such as variables, mean nothing
 )

@@ -2,8 +2,10 @@ package static_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"strings"
@@ -35,6 +37,21 @@ func model(t testing.TB, data []byte) *static.Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// The README has the checksum of the table in the program.
+func TestChecksumIsInTheREADME(t *testing.T) {
+	table, err := os.ReadFile("words.model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := fmt.Sprintf("SHA-256 of the file: `%x`", sha256.Sum256(table)); !strings.Contains(string(readme), sum) {
+		t.Errorf("the README does not have %s", sum)
+	}
 }
 
 func TestTextsGetTheSumOfTheirWords(t *testing.T) {
