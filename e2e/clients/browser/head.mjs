@@ -7,15 +7,15 @@ export const steps = {
   async 'the list of the servers leads to each'() {
     const page = await open(`${gateway}/`);
     await accessible(page, 'the list');
-    await page.getByRole('link', { name: 'bookshop' }).click();
+    await page.getByRole('link', { name: 'bookshop', exact: true }).click();
     await ready(page);
     await sees(page, 'Bookshop');
     await page.getByRole('link', { name: 'All servers' }).click(); // and back
-    await page.getByRole('link', { name: 'hostile' }).waitFor();
+    await page.getByRole('link', { name: 'hostile', exact: true }).waitFor();
     assert.equal(page.url(), `${gateway}/`);
     await page.goto(`${gateway}/demo/sse/`);
     await page.getByRole('link', { name: 'All servers' }).click();
-    await page.getByRole('link', { name: 'demo' }).click();
+    await page.getByRole('link', { name: 'demo', exact: true }).click();
     await ready(page);
     await close(page);
   },

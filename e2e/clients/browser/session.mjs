@@ -106,7 +106,7 @@ export const steps = {
     await ready(page);
     await page.goto(stranger);
     await page.getByText('list').click(); // from the list, people go on by themselves
-    await page.getByRole('link', { name: 'bookshop' }).click();
+    await page.getByRole('link', { name: 'bookshop', exact: true }).click();
     await ready(page);
     await close(page);
     elsewhere.close();
