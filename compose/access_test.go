@@ -242,16 +242,25 @@ func TestRequestsHaveTheMembersOfTheirOwnCredentials(t *testing.T) {
 }
 
 // The pages of a list that a client has begun to read end with what it may have: a cursor of before is unknown once the
-// client may not use a member of the list any more, or rules leave something out. It stays good if only lists change.
+// client may not use a member of the list any more, or rules leave something out. It stays good if only lists change,
+// and if a reload leaves the list as it is.
 func TestPagesAfterALoss(t *testing.T) {
 	for how, c := range map[string]struct {
 		lose     func(of []compose.Member) []compose.Member
+		changes  bool // the second member lists another tool after that
 		survives bool
 	}{
-		"access":     {func(of []compose.Member) []compose.Member { return forbidden(of, "b") }, false},
-		"its rules":  {func(of []compose.Member) []compose.Member { of[1].Exclude = []string{"u"}; return of }, false},
-		"the member": {func(of []compose.Member) []compose.Member { return of[:1] }, false},
-		"nothing":    {nil, true},
+		"access":     {lose: func(of []compose.Member) []compose.Member { return forbidden(of, "b") }},
+		"its rules":  {lose: func(of []compose.Member) []compose.Member { of[1].Exclude = []string{"u"}; return of }},
+		"the member": {lose: func(of []compose.Member) []compose.Member { return of[:1] }},
+		"nothing":    {survives: true},
+		"no entry":   {lose: func(of []compose.Member) []compose.Member { return of }, survives: true},
+		"rules of nothing, and of prompts": {lose: func(of []compose.Member) []compose.Member {
+			of[1].Exclude, of[1].Prompts = []string{"none"}, []string{}
+			return of
+		}, survives: true},
+		"a change of the list":              {changes: true, survives: true},
+		"a reload and a change of the list": {lose: func(of []compose.Member) []compose.Member { return of }, changes: true},
 	} {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -262,17 +271,56 @@ func TestPagesAfterALoss(t *testing.T) {
 				client := open(t, v)
 				client.take()
 				client.request(2, "tools/list", "{}")
-				_, after, _ := strings.Cut(strings.Join(client.take(), ""), `"nextCursor":`)
-				cursor := strings.TrimSuffix(after, "}}")
+				cursor := cursorIn(client.take())
 				if c.lose != nil {
 					replace(t, v, c.lose(members("a", a, "b", b)))
+				}
+				if c.changes {
+					b.set(func(f *fake) { f.lists["tools/list"] = listOf("tools", "name", "u", "w") })
+					b.conn().say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				}
 				client.take()
 				client.request(3, "tools/list", `{"cursor":`+cursor+`}`)
 				got := strings.Join(client.take(), "")
-				ssetest.Want(t, "the second page: "+got[:min(200, len(got))], strings.Contains(got, `"b__u"`), c.survives)
+				ssetest.Want(t, "the second page: "+got[:min(200, len(got))], strings.Contains(got, `"b__v"`), c.survives)
 				ssetest.Want(t, "it is refused", strings.Contains(got, "unknown cursor"), !c.survives)
 			})
 		})
 	}
+}
+
+// cursorIn returns the cursor of a page, as JSON.
+func cursorIn(got []string) string {
+	_, after, _ := strings.Cut(strings.Join(got, ""), `"nextCursor":`)
+	return strings.TrimSuffix(after, "}}")
+}
+
+// A request with credentials for fewer members reads its own list to the end. Its cursors are no cursors of the whole
+// list, and the reverse.
+func TestPagesForFewerMembers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		long := newFake()
+		long.lists["tools/list"] = `{"tools":[{"name":"t","description":"` + strings.Repeat("x", 1<<20) + `"},{"name":"last"}]}`
+		of := members("b", long, "secret", newFake("s"))
+		of[1].Allow = func(ctx context.Context) bool { return asker.FromContext(ctx).Credentials() == "strong" }
+		ctx := asker.NewContext(t.Context(), &asker.Asker{Credentials: func() string { return "strong" }})
+		c := dialWith(ctx, t, newView(t, of))
+		c.initialize()
+		c.take()
+		list := func(credentials, params string) (got []string) {
+			m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", "tools/list", json.RawMessage(params)))
+			ssetest.Must(t, err)
+			m.Context, _ = asker.WithRequest(nil, credentials)
+			ssetest.Must(t, c.conn.SendRequest(m, 9))
+			return c.take()
+		}
+		cursors := map[string]string{"strong": cursorIn(list("strong", "{}")), "weak": cursorIn(list("weak", "{}"))}
+		for reader, cursor := range cursors {
+			for by := range cursors {
+				got := strings.Join(list(by, `{"cursor":`+cursor+`}`), "")
+				ssetest.Want(t, by+" has the page of the list of "+reader+": "+got[:min(200, len(got))],
+					strings.Contains(got, `"b__last"`), by == reader)
+			}
+		}
+	})
 }

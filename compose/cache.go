@@ -18,10 +18,11 @@ const (
 
 // cache has what all sessions with the same lists share.
 type cache struct {
-	mu         sync.Mutex // taken after session.mu
-	generation int64
-	results    []cached // the newest first
-	lists      map[listKey]*merge.List
+	merge func(in merge.Input) *merge.Result // merge.Build; tests watch when it is called
+
+	mu      sync.Mutex // taken after session.mu
+	results []cached   // the newest first
+	lists   map[listKey]*merge.List
 }
 
 // listKey is the key of a list: its pages decide which one it is, so that those of another client need not be read.
@@ -90,11 +91,7 @@ func (c *cache) find(in merge.Input, of *setup) (found cached, isNew bool) {
 		found = c.results[at]
 		c.results = slices.Delete(c.results, at, at+1)
 	} else {
-		c.generation++
-		generation := c.generation
-		found = cached{setup: of, result: sync.OnceValue(func() *result {
-			return newResult(merge.Build(in), of, generation)
-		})}
+		found = cached{setup: of, result: sync.OnceValue(func() *result { return newResult(c.merge(in), of) })}
 		for _, m := range in.Members {
 			found.lists = append(found.lists, m.Lists)
 		}

@@ -39,7 +39,7 @@ func New(members []Member, opts Options) (*View, error) {
 	}
 	return &View{
 		setup: setup, sessions: make(map[*session]bool), logged: make(map[[sha256.Size]byte]bool),
-		cache: cache{lists: make(map[listKey]*merge.List)},
+		cache: cache{merge: merge.Build, lists: make(map[listKey]*merge.List)},
 		known: known{
 			late: make(map[string]bool), troubles: make(map[string]*trouble), failure: make(map[string]string),
 			tools: make(map[string]int),

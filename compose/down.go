@@ -14,7 +14,7 @@ import (
 func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 	r := newRequest(m, number)
 	if routes[m.Method].by != nil {
-		r.judged = judge(m, s.warm())
+		r.judged = judge(m, s.warm(request{}))
 	}
 	s.mu.Lock()
 	if s.err != nil {

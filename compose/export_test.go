@@ -1,6 +1,9 @@
 package compose
 
-import "github.com/mcp-sse/mcp-sse/jsonrpc"
+import (
+	"github.com/mcp-sse/mcp-sse/internal/merge"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
 
 // Tables returns the size of what a session holds of requests, for tests that look for leaks.
 func Tables(conn jsonrpc.Conn) map[string]int {
@@ -19,4 +22,22 @@ func Sessions(v *View) (sessions, troubles int) {
 	v.known.mu.Lock()
 	defer v.known.mu.Unlock()
 	return len(v.sessions), len(v.known.troubles)
+}
+
+// WatchMerges has f called at each merge of lists, and tells whether the lock of a session is held meanwhile.
+func WatchMerges(v *View, f func(isLocked bool)) {
+	v.cache.merge = func(in merge.Input) *merge.Result {
+		isLocked := false
+		v.mu.Lock()
+		for s := range v.sessions {
+			if s.mu.TryLock() {
+				s.mu.Unlock()
+			} else {
+				isLocked = true
+			}
+		}
+		v.mu.Unlock()
+		f(isLocked)
+		return merge.Build(in)
+	}
 }

@@ -78,32 +78,51 @@ func (s *session) build(in merge.Input) *result {
 	return r
 }
 
-// warm makes the newest result while mu is not held, if it is not known, so that newest finds it: the globs of rules
-// are compared with up to 10,000 names of each member. It returns the setup.
-func (s *session) warm() *setup {
+// warm makes the newest result, and that of a request, while mu is not held, if they are not known, so that newest and
+// newestFor find them: the globs of rules are compared with up to 10,000 names of each member. It returns the setup.
+func (s *session) warm(of request) *setup {
 	s.mu.Lock()
-	setup := s.setup
-	if s.current != nil || s.err != nil {
-		s.mu.Unlock()
-		return setup
+	setup, log := s.setup, s.log()
+	var missing []merge.Input
+	if s.err == nil && s.current == nil {
+		missing = append(missing, s.input(func(*link) bool { return true }))
 	}
-	in, log := s.input(func(*link) bool { return true }), s.log()
+	if s.err == nil && s.withholds(of) {
+		missing = append(missing, s.input(func(l *link) bool { return l.mayGet(of) }))
+	}
 	s.mu.Unlock()
-	if r, isNew := s.view.build(in, setup); isNew {
-		s.view.logResult(log, r.Result)
+	for _, in := range missing {
+		r, isNew := s.view.build(in, setup)
+		if isNew {
+			s.view.logResult(log, r.Result)
+		}
+		if r.search != nil {
+			r.pages[merge.Tools]() // sameList reads it
+		}
 	}
 	return setup
 }
 
-// whenWarm has f called, with mu held, when the newest result is made.
-func (s *session) whenWarm(f func()) {
+// whenWarm has f called, with mu held, when the newest result is made, and that of a request.
+func (s *session) whenWarm(of request, f func()) {
 	s.later(func() {
-		s.warm()
+		s.warm(of)
 		s.mu.Lock()
 		defer s.unlock()
 		if s.err == nil {
+			s.newest()
 			f()
 		}
+	})
+}
+
+// after is time.AfterFunc. It calls f with mu held, when the newest result is made.
+func (s *session) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() {
+		s.warm(request{})
+		s.mu.Lock()
+		defer s.unlock()
+		f()
 	})
 }
 
@@ -115,7 +134,7 @@ func (s *session) changed() {
 		s.noticeChanges()
 	}
 	if s.needsNewest() {
-		s.whenWarm(follows)
+		s.whenWarm(request{}, follows)
 	} else {
 		follows()
 	}
@@ -129,6 +148,11 @@ func (s *session) needsNewest() bool {
 			return true
 		}
 	}
+	return s.routesWait()
+}
+
+// routesWait reports whether a request waits for its route.
+func (s *session) routesWait() bool {
 	for _, w := range s.waiting {
 		if w.purpose == toRoute {
 			return true
@@ -151,12 +175,12 @@ func (s *session) want(kind merge.Kind) {
 func (s *session) listing(r request, kind merge.Kind) {
 	s.want(kind)
 	if at := r.m.Param("cursor"); at.Value != nil && string(at.Value) != "null" {
-		s.answerPage(r, kind, at)
+		s.whenWarm(r, func() { s.answerPage(r, kind, at) })
 		return
 	}
 	w := &waiter{request: r, purpose: toList, kind: kind}
 	if !s.mustWait(w) {
-		s.whenWarm(func() { s.answerList(r, kind) })
+		s.whenWarm(r, func() { s.answerList(r, kind) })
 		return
 	}
 	s.wait(w)
@@ -189,9 +213,7 @@ func (s *session) wait(w *waiter) {
 	if w.purpose == toList {
 		patience = s.patience()
 	}
-	w.timer = time.AfterFunc(patience, func() {
-		s.mu.Lock()
-		defer s.unlock()
+	w.timer = s.after(patience, func() {
 		if s.waiting[w.number] == w {
 			s.giveUp(w, patience)
 		}
@@ -262,21 +284,26 @@ func (s *session) goOn(w *waiter) {
 	case toRoute:
 		s.forward(w.request)
 	case toList:
-		s.whenWarm(func() { s.answerList(w.request, w.kind) })
+		s.whenWarm(w.request, func() { s.answerList(w.request, w.kind) })
 	case toFind:
-		s.whenWarm(func() { s.answerFind(w.request) })
+		s.whenWarm(w.request, func() { s.answerFind(w.request) })
 	case toListen:
-		s.whenWarm(func() { s.follow(w.kind) })
+		s.whenWarm(w.request, func() { s.follow(w.kind) })
 	}
 }
 
-// settle lets those requests go on that need not wait any more, in the order of their numbers.
+// settle lets those requests go on that need not wait any more, in the order of their numbers: at once, or when the
+// newest result is made, if one waits for its route.
 func (s *session) settle() {
 	if s.err != nil {
 		return
 	}
 	if len(s.greetings) > 0 && !slices.ContainsFunc(s.links, (*link).answersAtOnce) {
 		s.answerInitialize()
+	}
+	if s.current == nil && s.routesWait() {
+		s.whenWarm(request{}, s.settle)
+		return
 	}
 	for _, number := range slices.Sorted(maps.Keys(s.waiting)) {
 		if w := s.waiting[number]; w != nil && !s.mustWait(w) {
@@ -294,7 +321,7 @@ func (s *session) answerList(r request, kind merge.Kind) {
 	}
 	receive := s.receive
 	s.later(func() { // a page may have a MiB, or be about thousands of tools
-		page := now.pages[kind]()[0]
+		page := now.pages[kind]().pages[0]
 		if a := asker.FromContext(s.ctx); kind == merge.Tools && now.search != nil && a != nil && a.Allows != nil {
 			page = listOfSearch(now, a.Allows)
 		}
@@ -303,21 +330,28 @@ func (s *session) answerList(r request, kind merge.Kind) {
 	})
 }
 
-// answerPage answers with a further page of the list that the client reads, or of the newest one, if the client may
-// still have all of that list.
+// answerPage answers with a further page of the list that the client reads, if the client may still have all of that,
+// or of the list that the request would get now. A cursor is of a list with all its entries, so a reload that changes
+// none of them ends no cursor.
 func (s *session) answerPage(r request, kind merge.Kind, at jsonrpc.Place) {
-	text, _ := at.Text()
-	generation, index, ok := parseCursor(text)
-	for _, from := range []*result{s.told[kind], s.newest()} {
-		if !ok || at.Ambiguous || from == nil || from.generation != generation || !s.mayHave(r, from, kind) {
-			continue
-		}
-		if pages := from.pages[kind](); index < len(pages) {
-			s.answer(r.number, pages[index])
-			return
-		}
+	lists := []*result{s.newestFor(r)}
+	if told := s.told[kind]; told != nil && s.mayHave(r, told, kind) {
+		lists = append(lists, told)
 	}
-	s.refuse(r.number, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown cursor: the list has changed, begin again"))
+	receive := s.receive
+	s.later(func() { // the pages of the newest list may not be cut yet
+		cursor, isText := at.Text()
+		id := jsonrpc.NumberID(r.number)
+		for _, list := range lists {
+			pages := list.pages[kind]()
+			if page := pages.page(cursor); page != nil && isText && !at.Ambiguous {
+				receive(jsonrpc.NewResult(id, page), id, nil)
+				return
+			}
+		}
+		unknown := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "unknown cursor: the list has changed, begin again")
+		receive(jsonrpc.NewError(id, unknown), id, nil)
+	})
 }
 
 // mayHave reports whether the answer to a request may have all of a list: its rules are those of now, and no member of
@@ -377,7 +411,7 @@ func (s *session) awaitFirst(kind merge.Kind) {
 		s.wait(w)
 		return
 	}
-	s.whenWarm(func() { s.follow(kind) })
+	s.whenWarm(w.request, func() { s.follow(kind) })
 }
 
 // follow has the client told of changes of a list from now on.
@@ -393,9 +427,7 @@ func (s *session) noticeChanges() {
 	if s.noticing != nil || s.err != nil || !slices.ContainsFunc(changedLists, differs) {
 		return
 	}
-	s.noticing = time.AfterFunc(changesTogether, func() {
-		s.mu.Lock()
-		defer s.unlock()
+	s.noticing = s.after(changesTogether, func() {
 		s.noticing = nil
 		if s.err != nil {
 			return
@@ -428,7 +460,7 @@ func (s *session) differs(kinds []merge.Kind) bool {
 // sameList reports whether two results have the same list.
 func sameList(a, b *result, kind merge.Kind) bool {
 	if kind == merge.Tools && (a.search != nil || b.search != nil) {
-		return bytes.Equal(a.pages[kind]()[0], b.pages[kind]()[0])
+		return bytes.Equal(a.pages[kind]().pages[0], b.pages[kind]().pages[0])
 	}
 	return a == b || slices.EqualFunc(a.Lists[kind], b.Lists[kind], func(x, y merge.Entry) bool {
 		return x.Origin == y.Origin && bytes.Equal(x.Raw, y.Raw)

@@ -190,7 +190,7 @@ func (s *session) find(r request) {
 		s.wait(w)
 		return
 	}
-	s.whenWarm(func() { s.answerFind(r) })
+	s.whenWarm(r, func() { s.answerFind(r) })
 }
 
 // answerFind answers a call of find_tools. If no member is withheld from the call, the client then has been told the
