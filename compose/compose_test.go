@@ -355,6 +355,44 @@ func TestRequestsTellWhereTheyLead(t *testing.T) {
 	})
 }
 
+// A call leads to the member that it was sent to. One that was sent to no member leads to none, although its tool is
+// known.
+func TestCallsThatAreSentToNoMember(t *testing.T) {
+	for how, c := range map[string]struct {
+		before func(a *fake)
+		want   string
+	}{
+		"it is there":           {func(*fake) {}, "a t"},
+		"it cannot be dialled":  {func(a *fake) { a.refuse = errors.New("it is dead") }, " "},
+		"it has not started":    {func(a *fake) { a.silent["initialize"] = true }, " "},
+		"it does not read":      {func(a *fake) { a.conns[0].busy = jsonrpc.ErrBusy }, " "},
+		"its session is closed": {func(a *fake) { a.conns[0].closed = true }, " "},
+	} {
+		t.Run(how, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a := newFake("t")
+				client := open(t, newView(t, members("a", a, "b", newFake("t"))))
+				client.request(2, "tools/list", "{}")
+				client.take()
+				time.Sleep(time.Minute)
+				a.set(c.before)
+				if a.refuse != nil || a.silent["initialize"] {
+					a.conn().end(io.EOF)
+				}
+				synctest.Wait()
+				ctx, beside := asker.WithRequest(nil, "")
+				m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", "tools/call", json.RawMessage(`{"name":"a__t"}`)))
+				ssetest.Must(t, err)
+				m.Context = ctx
+				_ = client.conn.SendRequest(m, 3) // the gateway in front answers a member that does not read
+				time.Sleep(10 * time.Second)
+				member, own := beside.Destination()
+				ssetest.Want(t, "it leads to", member+" "+own, c.want)
+			})
+		})
+	}
+}
+
 // A name that parsers may read in two ways is refused before it is routed, and so is one that is no name.
 func TestStrangeNames(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

@@ -78,6 +78,7 @@ func (s *session) send(r request, to destination) error {
 		s.lastCalled = to.link.m.Name
 	}
 	s.unlock()
+	r.beside.LeadsTo(to.link.m.Name, to.own) // before the answer, which may come inside the call
 	err = c.sendRequest(m, r.number)
 	if err == nil {
 		return nil
@@ -87,6 +88,7 @@ func (s *session) send(r request, to destination) error {
 	if s.open[r.number] != c { // it is answered
 		return nil
 	}
+	r.beside.LeadsTo("", "")
 	s.endOpen(r.number, false)
 	if errors.Is(err, jsonrpc.ErrBusy) {
 		return err

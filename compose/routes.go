@@ -136,9 +136,6 @@ func (s *session) route(r request) (to destination, fault *jsonrpc.Error, wait b
 		case fault == nil && r.readOnly:
 			fault = s.mayRead(to)
 		}
-		if fault == nil {
-			r.beside.LeadsTo(to.link.m.Name, to.own)
-		}
 	}
 	return s.atStart(to, fault, wait)
 }

@@ -282,10 +282,10 @@ type Options struct {
 	// Audit receives a line for each tool call, with the attributes server, principal, client, address, tool,
 	// outcome, seconds, requestBytes and answerBytes, and never arguments or results. client is the program, as far as
 	// it says which it is, and address is empty on stdin and stdout. In front of a compose.View it has the attributes
-	// view, member and memberTool, too: the view, the member that has the tool, and the tool's name there. outcome
-	// is "ok", the error_type of the metric, "refused", or "notification" for a call without an
-	// id. The gateway writes the line before it sends the answer: a handler that waits holds up
-	// the session. Default nil: none.
+	// view, member and memberTool, too: the view, the member that the call was sent to, and the tool's name there; a
+	// call that was sent to none has none of them. outcome is "ok", the error_type of the metric, "refused", or
+	// "notification" for a call without an id. The gateway writes the line before it sends the answer: a handler that
+	// waits holds up the session. Default nil: none.
 	Audit *slog.Logger
 	// TracerProvider makes the OpenTelemetry spans. Default nil: none.
 	TracerProvider trace.TracerProvider

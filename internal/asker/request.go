@@ -57,8 +57,8 @@ func (r *Request) Credentials() string {
 	return r.credentials
 }
 
-// LeadsTo notes the member of a view that gets the request, and the name that it has there. It does nothing for a nil
-// *Request.
+// LeadsTo notes the member of a view that the request is sent to, and the name that it has there; empty: it is sent to
+// none. It does nothing for a nil *Request.
 func (r *Request) LeadsTo(member, own string) {
 	if r == nil {
 		return
@@ -68,7 +68,8 @@ func (r *Request) LeadsTo(member, own string) {
 	r.member, r.own = member, own
 }
 
-// Destination returns the member that gets the request, and the name that it has there; empty if no member gets it.
+// Destination returns the member that the request was sent to, and the name that it has there; empty if it was sent to
+// none.
 func (r *Request) Destination() (member, own string) {
 	if r == nil {
 		return "", ""
