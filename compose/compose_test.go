@@ -136,7 +136,7 @@ func TestQuestionIsNotOvertaken(t *testing.T) {
 				}
 				a.conn().say(question)
 				synctest.Wait()
-				c.want("both, in their order", `{"id":"view-5","method":"elicitation/create","params":{"message":"a: Sure?"}}`,
+				c.want("both, in their order", `for null: {"id":"view-5","method":"elicitation/create","params":{"message":"a: Sure?"}}`,
 					`{"method":"notifications/cancelled","params":{"requestId":"view-5"}}`)
 				ssetest.Want(t, "questions that are kept", compose.Tables(c.conn)["asked"], 0)
 			})
@@ -510,6 +510,37 @@ func TestRefusedConfigurations(t *testing.T) {
 	} {
 		newView(t, list)
 	}
+}
+
+// A question that a member asks outside of its calls belongs to none, whatever other members have been called. One that
+// comes while it has a call may belong to that. Roots are asked of the client alone.
+func TestQuestionsOutsideOfCalls(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a, b := newFake("t"), newFake("t")
+		c := open(t, newView(t, members("a", a, "b", b)))
+		c.request(2, "tools/call", `{"name":"b__t"}`)
+		c.take()
+		ask := func(method string) { a.conn().say(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`) }
+		asked := func() string {
+			before, _, _ := strings.Cut(strings.Join(c.take(), "\n"), "{")
+			return before
+		}
+		for _, method := range []string{"elicitation/create", "sampling/createMessage"} {
+			ask(method)
+			ssetest.Want(t, method+" during a call of another member", asked(), "for null: ")
+		}
+		ask("roots/list")
+		ssetest.Want(t, "roots", asked(), "")
+		c.request(3, "tools/call", `{"name":"a__t"}`)
+		ask("elicitation/create")
+		ssetest.Want(t, "during a call", asked(), "")
+		a.conn().sayFor("3", `{"jsonrpc":"2.0","id":1,"method":"elicitation/create"}`)
+		ssetest.Want(t, "in a call", asked(), "for 3: ")
+		a.conn().say(`{"jsonrpc":"2.0","id":3,"result":{}}`)
+		c.take()
+		ask("elicitation/create")
+		ssetest.Want(t, "after its call", asked(), "for null: ")
+	})
 }
 
 // What a member sends reaches the client in its order, and at once, although another goroutine is in the middle of

@@ -273,7 +273,8 @@ func (s *session) Push(receive func(msg []byte, err error)) {
 	s.PushFor(func(msg []byte, _ jsonrpc.ID, err error) { receive(msg, err) })
 }
 
-// PushFor sets the client. receive also gets the request that a message answers or came with; empty if that is unknown.
+// PushFor sets the client. receive also gets the request that a message answers or came with; empty if that is unknown,
+// null if it came with none.
 func (s *session) PushFor(receive func(msg []byte, request jsonrpc.ID, err error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

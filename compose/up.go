@@ -60,6 +60,7 @@ func (c *conn) receive(msg []byte, request jsonrpc.ID, err error) {
 		s.takeOwn(c, m)
 	case m.Kind == jsonrpc.Request:
 		told, question = s.ask(c, m)
+		request = s.askedIn(c, m, request)
 	default:
 		told = c.notification(m, updated)
 	}
@@ -235,6 +236,17 @@ func (s *session) ask(c *conn, m *jsonrpc.Message) (told []byte, id jsonrpc.ID) 
 		}
 	}
 	return question.Renumbered(id), id
+}
+
+// askedIn returns the request that a question of a member belongs to, if its connection does not say so. A member of
+// several that asks a person or a model, and has no request of the client, means none that another member has. Roots
+// are those of the client, whichever request it answers.
+func (s *session) askedIn(c *conn, m *jsonrpc.Message, request jsonrpc.ID) jsonrpc.ID {
+	asks := m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample
+	if asks && request == "" && s.setup.several() && !s.hasOpen(c) {
+		return mcp.NoRequest
+	}
+	return request
 }
 
 // arrived notes that the client has a question. If it has been withdrawn meanwhile, the cancellation follows now: the

@@ -20,7 +20,7 @@ type Event struct {
 	// reconnects, in milliseconds.
 	Retry int
 	// Related is the client's request that the message in Data answers, or came with;
-	// empty if unknown. Answer says that it is the answer.
+	// empty if unknown, null if it came with none. Answer says that it is the answer.
 	Related jsonrpc.ID
 	Answer  bool
 

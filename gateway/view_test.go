@@ -453,6 +453,37 @@ func TestMessagesBothWaysThroughAView(t *testing.T) {
 	})
 }
 
+// A client of 2026-07-28 answers questions inside its calls. One that a member asks outside of its own calls becomes part
+// of no call at another member: the member gets an error. One that it asks inside a call is part of that.
+func TestQuestionOutsideOfTheCallsOfItsMember(t *testing.T) {
+	busy := withTools("work")
+	standard := busy.handle
+	busy.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method != "tools/call" {
+			return standard(s, m)
+		}
+		time.AfterFunc(10*time.Second, func() { standard(s, m) })
+		return true
+	}
+	withView(t, gateway.Settings{}, []*server{questioner(), busy}, func(t *testing.T, w *viewWorld) {
+		srv := pipetest.Serve(w.front, nil, nil)
+		defer srv.Stop()
+		callOf := func(name string) string {
+			answer, _ := postTo(t, srv.Client, asking("1", "tools/call", `{"name":"`+name+`","_meta":{`+
+				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"peer","version":"0"},`+
+				`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{}}}}`),
+				"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", name)
+			return answer
+		}
+		time.AfterFunc(5*time.Second, func() {
+			w.ups[0].session(t, 1).say(asking(`"late"`, "elicitation/create", `{"message":"Sure?","requestedSchema":{}}`))
+		})
+		wantText(t, "the call of the other member", callOf("b__work"), `"tool":"work"`, `"resultType":"complete"`)
+		wantText(t, "what the member that asks has got", w.ups[0].session(t, 1).last(), `"id":"late","error":{"code":-32601`)
+		wantText(t, "its own call", callOf("a__ask"), `"resultType":"input_required"`, `"message":"a: Sure?"`)
+	})
+}
+
 // lastCall returns the last call of a tool that the session got.
 func (s *serverSession) lastCall(t testing.TB) *jsonrpc.Message {
 	t.Helper()

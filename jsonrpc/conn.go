@@ -79,7 +79,7 @@ type Local interface {
 type Relay interface {
 	Local
 	// PushFor is Push. receive also gets the id, as sent, of the request that a message answers or came with; empty if
-	// that is unknown.
+	// that is unknown, and null if it came with none.
 	PushFor(receive func(msg []byte, request ID, err error))
 }
 

@@ -44,6 +44,9 @@ const (
 	MethodListen   = "subscriptions/listen"
 )
 
+// NoRequest takes the place of the id of a request with which a message came, if it came with none. No request has it.
+const NoRequest = "null"
+
 // Methods of requests from servers to clients.
 const (
 	MethodElicit    = "elicitation/create"

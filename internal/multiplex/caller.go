@@ -21,7 +21,7 @@ type Client interface {
 	// must not wait.
 	Lost(r *connstate.Request, loss Loss, e *jsonrpc.Error)
 	// Deliver passes a notification or a request of the server. related is the client's
-	// request to which the message is related, or that it is about; empty if that is unknown.
+	// request to which the message is related, or that it is about; empty if that is unknown, null if there is none.
 	Deliver(method string, related jsonrpc.ID, message []byte)
 	// Progress is Deliver for progress of a client's request, which must not reach the client
 	// after the answer.

@@ -254,6 +254,9 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 		if !s.opts.Shared && len(s.callers) == 1 {
 			c = s.callers[0]
 			asked, cancelled = t.askedBy(c, related), t.isCancelled(related)
+			if related == mcp.NoRequest {
+				asked = related
+			}
 		}
 	})
 	if c == nil || !c.client.Serves(m) {
