@@ -181,12 +181,12 @@ var translated = []string{
 }
 
 // A view of one conforms as its member does, but for what translated says. In a view of three the names of the first
-// member stay as they are, so that the suite finds them, and the others have tools and resources beside them. A remote
-// server with sessions is not here: docs/design/rough-edges.md says why its level of log messages may come late.
+// member stay as they are, so that the suite finds them, and the others have tools and resources beside them.
 func TestViewConforms(t *testing.T) {
 	t.Parallel()
 	child := func(t *testing.T) []string { return []string{"--", built(t, "conformance")} }
 	stateless := func(t *testing.T) []string { return at(startConformance(t, true)) }
+	sessions := func(t *testing.T) []string { return at(startConformance(t, false)) }
 	alone := map[string]any{"conformance": map[string]any{}}
 	ofThree := map[string]any{"conformance": map[string]any{"prefix": ""}, "filesystem": map[string]any{}, "memory": map[string]any{}}
 	for name, test := range map[string]struct {
@@ -201,6 +201,8 @@ func TestViewConforms(t *testing.T) {
 		"OfThreeChild":         {server: child, members: ofThree, suite: active2025},
 		"OfThreeForNewClients": {server: child, members: ofThree, suite: active2026},
 		"OfThreeStateless":     {server: stateless, members: ofThree, suite: active2026},
+		"OfOneURL":             {server: sessions, members: alone, suite: active2025},
+		"OfThreeURL":           {server: sessions, members: ofThree, suite: active2025},
 		"OfOneInFull":          {server: stateless, members: alone, suite: required2026.without(4), refused: translated},
 		"OfThreeInFull":        {server: stateless, members: ofThree, suite: required2026.without(4), refused: translated},
 	} {
