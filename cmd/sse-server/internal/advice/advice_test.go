@@ -26,6 +26,8 @@ func TestProgramsThatServeHTTPAreRecognized(t *testing.T) {
 		"Server listening on port 3001": "3001", "listening on :8080": "8080", "MCP Streamable HTTP Server listening on port 3000": "3000",
 		"INFO:     Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)": "8000", "Server started on 0.0.0.0:9000": "9000",
 		"MCP Server running on stdio": "", "connected to db:5432": "", "Secure MCP Filesystem Server running on stdio | Client 1.2.3": "", "started at 12:30:45": "",
+		"Starting Streamable HTTP server on port 3001": "3001", "Starting at 12:30:45": "", "[7] Connecting to remote server: http://127.0.0.1:3001/mcp": "",
+		"Starting MCP server 'a server of notes' with transport 'streamable-http' on http://127.0.0.1:8000/mcp": "8000", "Starting MCP server 'notes' with transport 'stdio'": "",
 	} {
 		got := ""
 		if found := servesHTTP[0].FindStringSubmatch(line); found != nil {

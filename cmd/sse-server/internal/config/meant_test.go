@@ -19,6 +19,15 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// The first words of other programs mean commands of ours.
+func TestFirstWordsOfOtherPrograms(t *testing.T) {
+	for word, want := range map[string]string{"list": "tools", "ls": "tools", "start": "serve", "run": "serve"} {
+		if got := mustLoad(t, nil, word).Does; got != want {
+			t.Errorf("%s: got %s, want %s", word, got, want)
+		}
+	}
+}
+
 // Each name that people type means one thing, in the form in which it is looked up.
 func TestEachNameMeansOneThing(t *testing.T) {
 	rows := map[string]int{}

@@ -293,6 +293,7 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "inspector", "--write"}, exit.Config, "", "nothing is written for Inspector: put what sse-server connect inspector prints into a terminal"},
 		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exit.OK, "\"docs\": {\n      \"url\": \"http://gw.example.com/docs/mcp\"\n", "or open cursor://anysphere.cursor-deeplink/mcp/install?name=docs&config="},
 		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exit.OK, `"mcp-8080": {`, ""},
+		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080"}, exit.OK, `"url": "http://127.0.0.1:8080"`, "the URL has no path: that of an sse-server ends with /mcp, as in: --url http://127.0.0.1:8080/mcp\n"},
 		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/docs/sse", "--name", "mine"}, exit.OK, `"mine": {`, ""},
 		{[]string{"connect", "cursor", "--url", "http://ada:pw@127.0.0.1:8080/mcp?k=1", "--header", "X-Key: 1"}, exit.OK, `"url": "http://127.0.0.1:8080/mcp"`,
 			"left out, as it may be secret: user and password, the query, headers (X-Key)"},
