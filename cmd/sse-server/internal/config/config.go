@@ -135,7 +135,7 @@ type Config struct {
 	} `cmd:"" name:"version" help:"Print the version. With --check, also say whether there is a newer one."`
 	Service struct {
 		Do string `arg:"" optional:"" help:"install, uninstall or status."`
-	} `cmd:"" help:"Keep the gateway of the file of --config running for this user, for clients that init has given to it: install writes a service of the system and starts it, uninstall removes it, status says how it is."`
+	} `cmd:"" help:"Keep the gateway of the file of --config running for this user, for clients that init has given to it: install writes a service of the system and starts it, uninstall removes what install has written, status says how it is. It serves a socket of this user, and opens no TCP port."`
 	Tools struct {
 		Name string `arg:"" optional:"" help:"Name of one server or view. Without it, all."`
 		For  string `placeholder:"CLIENT" help:"Compare with the limits of this client alone: claude-code, codex, cursor, trae and others. Without it, with those of each."`

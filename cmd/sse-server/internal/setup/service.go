@@ -46,6 +46,19 @@ const (
 	taskName  = "sse-server"
 )
 
+// mark is in the first lines of each file of a service that install has written. uninstall removes no other.
+const mark = "Written by sse-server service install; sse-server service uninstall removes it."
+
+// hasMark reports whether install has written a file with this text: its first line has the mark, or the one after the
+// declaration of XML, which must be the first.
+func hasMark(text string) bool {
+	first, rest, _ := strings.Cut(text, "\n")
+	if strings.HasPrefix(first, "<?xml") {
+		first, _, _ = strings.Cut(rest, "\n")
+	}
+	return strings.Contains(first, mark)
+}
+
 // managerOf returns the manager of services of a system.
 func (cmd *Command) managerOf(c *config.Config, on System) (manager, error) {
 	switch on.OS {
@@ -129,6 +142,10 @@ func (cmd *Command) installService(c *config.Config, on System, m manager) int {
 	text := m.text(s)
 	was, err := os.ReadFile(m.file)
 	switch {
+	case err == nil && !hasMark(string(was)):
+		fmt.Fprintf(cmd.Stderr, "sse-server: %s is there already, and is not of service install: move it away first\n",
+			m.file)
+		return exit.Failure
 	case err == nil && string(was) != text:
 		fmt.Fprintf(cmd.Stderr,
 			"sse-server: %s is there already, and differs: sse-server service uninstall removes it\n", m.file)
@@ -161,10 +178,16 @@ func (cmd *Command) installService(c *config.Config, on System, m manager) int {
 	return exit.OK
 }
 
-// uninstallService makes the system forget the service, and removes its file.
+// uninstallService makes the system forget the service, and removes its file. One that install has not written stays,
+// and so does its service.
 func (cmd *Command) uninstallService(on System, m manager) int {
 	if _, err := os.Lstat(m.file); err != nil {
 		fmt.Fprintf(cmd.Stderr, "sse-server: there is no service: %s is missing\n", m.file)
+		return exit.Failure
+	}
+	if text, err := os.ReadFile(m.file); err != nil || !hasMark(string(text)) {
+		fmt.Fprintf(cmd.Stderr, "sse-server: %s is not of service install: nothing is stopped or removed; "+
+			"do it yourself if it shall go\n", m.file)
 		return exit.Failure
 	}
 	known := cmd.runAll(on, m.uninstall)
@@ -239,7 +262,7 @@ func unit(s service) string {
 	for _, word := range append([]string{s.program}, s.args()...) {
 		words = append(words, inCommand(word))
 	}
-	return fmt.Sprintf(`# Written by sse-server service install; sse-server service uninstall removes it.
+	return fmt.Sprintf(`# %s
 [Unit]
 Description=MCP gateway of this user
 Documentation=https://github.com/mcp-sse/mcp-sse
@@ -258,7 +281,7 @@ TimeoutStopSec=30s
 
 [Install]
 WantedBy=default.target
-`, strings.Join(words, " "), strings.ReplaceAll(filepath.Dir(s.file), "%", "%%"), inUnit("PATH="+s.path))
+`, mark, strings.Join(words, " "), strings.ReplaceAll(filepath.Dir(s.file), "%", "%%"), inUnit("PATH="+s.path))
 }
 
 // inUnit returns a word as a unit has it.
@@ -283,6 +306,7 @@ func propertyList(s service) string {
 		fmt.Fprintf(&words, "\t\t<string>%s</string>\n", inXML(word))
 	}
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
+<!-- %s -->
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
 <dict>
@@ -309,7 +333,7 @@ func propertyList(s service) string {
 	<string>%s</string>
 </dict>
 </plist>
-`, agentName, words.String(), inXML(filepath.Dir(s.file)), inXML(s.path), inXML(s.log))
+`, mark, agentName, words.String(), inXML(filepath.Dir(s.file)), inXML(s.path), inXML(s.log))
 }
 
 // task is that of the scheduler of Windows.
@@ -322,6 +346,7 @@ func task(s service) string {
 		words = append(words, word)
 	}
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
+<!-- %s -->
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <Triggers>
     <LogonTrigger><Enabled>true</Enabled></LogonTrigger>
@@ -341,5 +366,5 @@ func task(s service) string {
     </Exec>
   </Actions>
 </Task>
-`, inXML(s.program), inXML(strings.Join(words, " ")), inXML(filepath.Dir(s.file)))
+`, mark, inXML(s.program), inXML(strings.Join(words, " ")), inXML(filepath.Dir(s.file)))
 }

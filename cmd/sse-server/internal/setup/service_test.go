@@ -97,6 +97,42 @@ func TestServiceOfSystemd(t *testing.T) {
 	ssetest.WantText(t, "the command that failed", p.log.String(), "systemctl --user enable --now sse-server.service: exit status 1\nno bus\n")
 }
 
+// A file that install has not written stays, with its service, and is named.
+func TestServiceOfSomebodyElseStays(t *testing.T) {
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": t.TempDir(), "PATH": "/usr/bin"}
+	ssetest.Must(t, os.WriteFile("servers.yaml", []byte("servers: {a: {command: [x]}}\n"), 0o600))
+	for system, folder := range map[string][]string{"linux": nil, "darwin": {"Library", "LaunchAgents"}, "windows": {".local", "state", "sse-server"}} {
+		m := newMachine(t, system)
+		file := filepath.Join(m.ConfigHome, "systemd", "user", unitName)
+		if folder != nil {
+			name := map[string]string{"darwin": agentName + ".plist", "windows": "sse-server-task.xml"}[system]
+			file = filepath.Join(append([]string{env["HOME"]}, append(folder, name)...)...)
+		}
+		m.run(t, env, "install", "-c", "servers.yaml").wantExit(exit.OK)
+		written := text(t, file)
+		m.ran = nil
+		for _, content := range []string{"[Unit]\n# " + mark + "\n", "", strings.Replace(written, mark, "mine", 1)} {
+			ssetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
+			for do, want := range map[string]string{
+				"uninstall": " is not of service install: nothing is stopped or removed",
+				"install":   " is there already, and is not of service install: move it away first\n",
+			} {
+				p := m.run(t, env, strings.Fields(do+" -c servers.yaml")...)
+				p.wantExit(exit.Failure)
+				ssetest.WantText(t, system+" "+do, p.log.String(), "sse-server: "+file+want)
+			}
+			ssetest.Want(t, system+": the file", text(t, file), content)
+			ssetest.Want(t, system+": commands", len(m.ran), 0)
+		}
+		ssetest.Must(t, os.WriteFile(file, []byte(written), 0o600))
+		m.run(t, env, "uninstall").wantExit(exit.OK)
+		if _, err := os.Lstat(file); err == nil {
+			t.Errorf("%s: %s is still there", system, file)
+		}
+	}
+}
+
 // A program that goes by itself is refused, with what to do, and so is what no client could share.
 func TestServiceIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
