@@ -28,12 +28,16 @@ import (
 //	ID.json     the entries that were changed, as they were and as they are since
 type Editor struct {
 	dir string
+	// run is the time of the run of sse-server: what one run has changed goes back together.
+	run string
 	// looks is called before the file is looked at again; nil but in tests.
 	looks func()
 }
 
-// NewEditor returns the Editor that keeps its files in a directory, which it makes.
-func NewEditor(dir string) *Editor { return &Editor{dir: dir} }
+// NewEditor returns the Editor that keeps its files in a directory, which it makes. All that it changes is one run.
+func NewEditor(dir string) *Editor {
+	return &Editor{dir: dir, run: time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z")}
+}
 
 const (
 	lockTime = 10 * time.Second
@@ -47,6 +51,7 @@ var errBusy = errors.New("another program changes it all the time: close the cli
 // record has what was done to a file.
 type record struct {
 	File    string             `json:"file"`
+	Run     string             `json:"run"` // the last one that has changed it
 	Entries map[string]changed `json:"entries"`
 }
 
@@ -178,6 +183,7 @@ func (e *Editor) note(file string, of form, before, after []byte, names []string
 			one.Before = &was
 		}
 		r.Entries[name] = one
+		r.Run = e.run
 	}
 	return e.write(file, r)
 }
@@ -205,10 +211,15 @@ func (e *Editor) Exchange(c clients.Client, file string, names []string, s clien
 	})
 }
 
-// Knows reports whether there is something that Undo could restore in a file.
-func (e *Editor) Knows(file string) bool {
+// RunOf reports whether there is something that Undo could restore in a file, of an entry with a name, or of all if that
+// is empty, and returns the run that has changed the file last: a later one is greater.
+func (e *Editor) RunOf(file, name string) (run string, ok bool) {
 	r, err := e.read(file)
-	return err == nil && len(r.Entries) > 0
+	if err != nil {
+		return "", false
+	}
+	_, ok = r.Entries[name]
+	return r.Run, ok || name == "" && len(r.Entries) > 0
 }
 
 // Undone says what Undo has done.

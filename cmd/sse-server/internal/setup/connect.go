@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/shellword"
 )
 
 // Connect prints the entry of a client for the servers of c, or writes it into the client's file, and
@@ -118,36 +119,109 @@ func (cmd *Command) editor(c *config.Config, client clients.Client, files []stri
 	return clientfile.NewEditor(filepath.Join(c.StateDir, "edited")), nil
 }
 
-// undoEntries restores the entries that were written into the first of the files of a client, and returns the exit
-// code.
+// undoEntries restores the entries that the last run has changed in the files of a client, names what else is changed,
+// and returns the exit code.
 func (cmd *Command) undoEntries(c *config.Config, client clients.Client, files []string) int {
 	editor, err := cmd.editor(c, client, files)
 	if err != nil {
 		return exit.Refuse(cmd.Stderr, err)
 	}
-	if c.ConnectClient.File == "" { // init has also changed files to which connect writes nothing
-		for _, file := range append(slices.Clone(files), clientfile.Others(client.Entry, cmd.home())...) {
-			if editor.Knows(file) {
-				files = []string{file}
-				break
-			}
+	name, run := c.ConnectClient.Server, ""
+	var earlier []string
+	if c.ConnectClient.File == "" {
+		files, earlier, run = cmd.changedLast(editor, client, name)
+	}
+	code := exit.OK
+	for _, file := range files {
+		if !cmd.undoFile(editor, client, file, name) {
+			code = exit.Failure
 		}
 	}
-	undone, err := editor.Undo(client, files[0], c.ConnectClient.Server)
+	for _, file := range earlier {
+		fmt.Fprintf(cmd.Stdout, "%s is changed, too, by an earlier run: sse-server connect %s --undo --file %s restores "+
+			"it.\n", file, client.Name, shellword.Quote(file))
+	}
+	if run != "" && name == "" {
+		cmd.tellOthers(editor, client, run)
+	}
+	return code
+}
+
+// changedLast returns the files of a client that the last run has changed which has changed an entry with a name, any if
+// that is empty; those that earlier ones have; and that run. There is one file at least: the one that connect writes.
+func (cmd *Command) changedLast(editor *clientfile.Editor, client clients.Client, name string) (
+	last, earlier []string, run string) {
+	all := cmd.filesOf(client)
+	for _, file := range all { // init has also changed files to which connect writes nothing
+		if of, isChanged := editor.RunOf(file, name); isChanged {
+			run = max(run, of)
+		}
+	}
+	for _, file := range all {
+		switch of, isChanged := editor.RunOf(file, name); {
+		case isChanged && of == run:
+			last = append(last, file)
+		case isChanged:
+			earlier = append(earlier, file)
+		}
+	}
+	if len(last) == 0 {
+		last = all[:1]
+	}
+	return last, earlier, run
+}
+
+// filesOf returns the files of a client, each once: in the home directory one of a project may be one of the user.
+func (cmd *Command) filesOf(client clients.Client) (files []string) {
+	var whole []string
+	for _, file := range append(clientfile.Files(client.Entry, cmd.home()),
+		clientfile.Others(client.Entry, cmd.home())...) {
+		path := file
+		if real, err := filepath.EvalSymlinks(file); err == nil {
+			path = real
+		}
+		if at, err := filepath.Abs(path); err == nil {
+			path = at
+		}
+		if slices.Contains(whole, path) {
+			continue
+		}
+		files, whole = append(files, file), append(whole, path)
+	}
+	return files
+}
+
+// undoFile restores the entries of a file, or the one with a name, and reports whether all are restored.
+func (cmd *Command) undoFile(editor *clientfile.Editor, client clients.Client, file, name string) bool {
+	undone, err := editor.Undo(client, file, name)
 	if err != nil {
 		fmt.Fprintf(cmd.Stderr, "sse-server: %v\n", err)
-		return exit.Failure
+		return false
 	}
 	if len(undone.Restored) > 0 {
-		fmt.Fprintf(cmd.Stdout, "Restored %s in %s. Restart %s.\n", strings.Join(undone.Restored, ", "), files[0],
+		fmt.Fprintf(cmd.Stdout, "Restored %s in %s. Restart %s.\n", strings.Join(undone.Restored, ", "), file,
 			client.Title)
 	}
 	if len(undone.Changed) > 0 {
-		fmt.Fprintf(cmd.Stderr, "sse-server: left as it is, because somebody has changed it since: %s\n",
+		fmt.Fprintf(cmd.Stderr, "sse-server: left as it is in %s, because somebody has changed it since: %s\n", file,
 			strings.Join(undone.Changed, ", "))
-		return exit.Failure
 	}
-	return exit.OK
+	return len(undone.Changed) == 0
+}
+
+// tellOthers names the other clients whose files a run has changed, with what restores them.
+func (cmd *Command) tellOthers(editor *clientfile.Editor, client clients.Client, run string) {
+	for _, other := range clients.WithEntry() {
+		if other.Name == client.Name {
+			continue
+		}
+		for _, file := range cmd.filesOf(other) {
+			if of, isChanged := editor.RunOf(file, ""); isChanged && of == run {
+				fmt.Fprintf(cmd.Stdout, "The same run has changed %s: sse-server connect %s --undo restores it.\n",
+					file, other.Name)
+			}
+		}
+	}
 }
 
 // writeEntries adds the entries to the first of the files of a client, and returns the exit code.

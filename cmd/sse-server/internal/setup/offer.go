@@ -81,6 +81,7 @@ func (cmd *Command) offerGateway(
 	if cmd.Answers == nil {
 		answers = bufio.NewScanner(strings.NewReader(""))
 	}
+	editor := clientfile.NewEditor(filepath.Join(c.StateDir, "edited"))
 	for _, p := range places {
 		if len(p.entries) == 0 {
 			continue
@@ -89,7 +90,7 @@ func (cmd *Command) offerGateway(
 		if !c.Init.Yes && !cmd.agrees(answers) {
 			continue
 		}
-		cmd.exchange(c, p, clients.Server{Name: p.freeName(found), Program: program, Args: args})
+		cmd.exchange(editor, p, clients.Server{Name: p.freeName(found), Program: program, Args: args})
 	}
 }
 
@@ -206,8 +207,7 @@ func (cmd *Command) agrees(answers *bufio.Scanner) bool {
 }
 
 // exchange writes the entry of the gateway into the file of a client, in the place of its own.
-func (cmd *Command) exchange(c *config.Config, p place, s clients.Server) {
-	editor := clientfile.NewEditor(filepath.Join(c.StateDir, "edited"))
+func (cmd *Command) exchange(editor *clientfile.Editor, p place, s clients.Server) {
 	var names []string
 	for _, e := range p.entries {
 		names = append(names, e.Name)

@@ -96,6 +96,45 @@ func TestInitGivesClientsTheGateway(t *testing.T) {
 	}
 }
 
+// What one run has changed for other clients is named when one gets its entries back, until they have theirs.
+func TestUndoNamesTheOtherClientsOfItsRun(t *testing.T) {
+	env, claude, codex, cursor := threeClients(t)
+	var started []string
+	runAsked(t, env, "", tries(&started), "init", "--yes").wantExit(exit.OK)
+	runWith(t, env, "connect", "zed", "--write").wantExit(exit.OK) // another run
+	for _, step := range []struct{ client, file, left string }{
+		{"codex", codex, "The same run has changed " + claude + ": sse-server connect claude-code --undo restores it.\n" +
+			"The same run has changed " + cursor + ": sse-server connect cursor --undo restores it.\n"},
+		{"claude-code", claude, "The same run has changed " + cursor + ": sse-server connect cursor --undo restores it.\n"},
+		{"cursor", cursor, ""},
+	} {
+		p := runWith(t, env, "connect", step.client, "--undo")
+		p.wantExit(exit.OK)
+		_, left, _ := strings.Cut(p.out.String(), "\n")
+		ssetest.WantText(t, step.client, p.out.String(), " in "+step.file+". Restart ")
+		ssetest.Want(t, "what is said of others", left, step.left)
+	}
+}
+
+// A client has two files, each changed by a run of its own: the last one goes back, and the other is named.
+func TestUndoRestoresTheLastRun(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": home}
+	ofUser, ofProject := filepath.Join(home, ".cursor", "mcp.json"), filepath.Join(".cursor", "mcp.json")
+	for _, file := range []string{ofProject, ofUser} {
+		ssetest.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		runWith(t, env, "connect", "cursor", "--file", file).wantExit(exit.OK)
+	}
+	p := runWith(t, env, "connect", "cursor", "--undo")
+	p.wantExit(exit.OK)
+	ssetest.Want(t, "what is said", p.out.String(), "Restored demo in "+ofUser+". Restart Cursor.\n"+
+		ofProject+" is changed, too, by an earlier run: sse-server connect cursor --undo --file "+ofProject+" restores it.\n")
+	p = runWith(t, env, "connect", "cursor", "--undo", "--file", ofProject)
+	p.wantExit(exit.OK)
+	ssetest.Want(t, "what is said", p.out.String(), "Restored demo in "+ofProject+". Restart Cursor.\n")
+}
+
 // Each client is asked for, and no answer is no.
 func TestInitAsksForEachClient(t *testing.T) {
 	env, claude, codex, cursor := threeClients(t)
