@@ -123,7 +123,7 @@ func TestCallsThatNeedALogin(t *testing.T) {
 // the next session is one with the server.
 func TestServersThatNeedALogin(t *testing.T) {
 	for name, serve := range map[string]upstreamtest.Handler{"streamable": legacyServer, "stateless": modernServer, "sse": sseOnly(404)} {
-		for _, transport := range []string{"", map[string]string{"sse": remote.TransportSSE}[name]} {
+		for _, transport := range []string{"", map[string]string{"sse": remote.TransportSSE, "streamable": remote.TransportStreamable, "stateless": remote.TransportStateless}[name]} {
 			t.Run(name+"/"+transport, func(t *testing.T) {
 				p := &person{full: "log in at L", public: "log in"}
 				up := remote.URL{Address: closedTo(t, "", serve), Credentials: p, Transport: transport}

@@ -15,13 +15,19 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
+// undecidedOf is what is known before the first message.
+type undecidedOf struct {
+	asked        bool // the server has not answered server/discover as a stateless one
+	isStreamable bool // no other transport may be tried
+}
+
 // undecided is a session with a server whose transport is not known yet. The
 // response to the first message, which must be initialize, decides. An initialize of
 // the gateway's own would leave a useless session at the server.
 type undecided struct {
-	x     *exchange.Endpoint
-	site  *site
-	asked bool // the server has not answered server/discover as a stateless one
+	undecidedOf
+	x    *exchange.Endpoint
+	site *site
 	// stand opens a session in the place of one with a server that needs a login; it may return nil.
 	stand func() jsonrpc.Attributed
 	// ctx ends when the session is closed. It is no caller's, so it is kept here.
@@ -41,9 +47,11 @@ var (
 	_ jsonrpc.Stateless  = (*undecided)(nil)
 )
 
-func newUndecided(x *exchange.Endpoint, s *site, asked bool, stand func() jsonrpc.Attributed) *undecided {
+func newUndecided(
+	x *exchange.Endpoint, s *site, known undecidedOf, stand func() jsonrpc.Attributed,
+) *undecided {
 	u := &undecided{
-		x: x, site: s, asked: asked, stand: stand, early: buffer.NewQueue(buffer.SendLimit),
+		undecidedOf: known, x: x, site: s, stand: stand, early: buffer.NewQueue(buffer.SendLimit),
 		done: make(chan struct{}), posted: make(chan struct{}),
 	}
 	u.ctx, u.cancel = context.WithCancel(x.Values)
@@ -101,7 +109,7 @@ func (u *undecided) decide() {
 	case exchange.IsRedirect(resp):
 		failure = u.x.Redirected(resp)
 		resp.Body.Close()
-	case leadsElsewhere(resp):
+	case leadsElsewhere(resp) && !u.isStreamable:
 		var other jsonrpc.Attributed
 		other, failure = u.another(m.ID, resp)
 		if other != nil {

@@ -156,16 +156,23 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 // standIn returns what opens a session in the place of one with a server that needs a login. It opens none, and returns
 // nil, if somebody is logged in there, if no client has caused the dialling, or nobody can be asked.
 func (u URL) standIn(ctx context.Context) func() jsonrpc.Attributed {
-	login, ok := u.Credentials.(standin.Asker)
-	if !ok || asker.FromContext(ctx) == nil {
+	if !u.mayStandIn(ctx) {
 		return func() jsonrpc.Attributed { return nil }
 	}
+	login := u.Credentials.(standin.Asker)
 	return func() jsonrpc.Attributed {
 		if login.LoggedIn() {
 			return nil
 		}
 		return standin.New(login)
 	}
+}
+
+// mayStandIn reports whether there may be a session in the place of one with the server: a client has caused the
+// dialling, and somebody can be asked for a login.
+func (u URL) mayStandIn(ctx context.Context) bool {
+	_, ok := u.Credentials.(standin.Asker)
+	return ok && asker.FromContext(ctx) != nil
 }
 
 // exchange returns the endpoint for one session. The caller must call release at the
@@ -270,10 +277,11 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 		kind = u.site.recall()
 	}
 	switch {
-	case u.Transport == TransportStreamable:
+	case u.Transport == TransportStreamable && !u.mayStandIn(ctx):
 		return streamable.New(x), nil
 	case kind == TransportStreamable:
-		return newUndecided(x, u.site, false, u.standIn(ctx)), nil
+		known := undecidedOf{asked: false, isStreamable: u.Transport == TransportStreamable}
+		return newUndecided(x, u.site, known, u.standIn(ctx)), nil
 	case kind == TransportSSE:
 		c, err := u.site.dialSSE(ctx, x)
 		if err == nil {
@@ -290,7 +298,7 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 	found, err := ask(ctx, x)
 	switch {
 	case err != nil && kind != TransportStateless && errors.Is(err, statelessserver.ErrNoEvidence):
-		return newUndecided(x, u.site, false, u.standIn(ctx)), nil // initialize shows whether the server works
+		return newUndecided(x, u.site, undecidedOf{}, u.standIn(ctx)), nil // initialize shows whether the server works
 	case err != nil:
 		return nil, err
 	case found != nil:
@@ -300,7 +308,7 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 		return nil, fmt.Errorf("%s: the server does not speak MCP %s: set another transport, or none",
 			x.Place(), mcp.VersionStateless)
 	}
-	return newUndecided(x, u.site, true, u.standIn(ctx)), nil
+	return newUndecided(x, u.site, undecidedOf{asked: true}, u.standIn(ctx)), nil
 }
 
 // handlerAddress is the URL of a handler in process. No host can have this name
