@@ -58,8 +58,10 @@ type Options struct {
 	Confirm func(server, issuer string) bool
 	// ConfirmElsewhere asks whether to log in with an issuer that names addresses of another site, such as
 	// authorization_endpoint https://…: a code of that site may go to the issuer. It is asked for a named issuer
-	// too. nil: no.
+	// too, but not of EndpointHosts. nil: no.
 	ConfirmElsewhere func(issuer, addresses string) bool
+	// EndpointHosts are the hosts of other sites at which a person expects addresses of the issuer.
+	EndpointHosts []string
 	// Transport sends the requests to issuers. It is copied. nil: that of net/http.
 	Transport *http.Transport
 	Store     Store
@@ -164,12 +166,18 @@ func (a *Attempt) confirmAddresses(all []address) error {
 	if err != nil {
 		return err
 	}
-	var elsewhere []string
+	var elsewhere, flags []string
 	for _, one := range all {
-		if at, err := url.Parse(one.at); one.at != "" && (err != nil || !sameSite(issuerURL, at)) {
-			elsewhere = append(elsewhere, one.name+" "+publicURL(one.at))
+		at, err := url.Parse(one.at)
+		if one.at == "" || err == nil && (sameSite(issuerURL, at) || a.expects(at.Hostname())) {
+			continue
+		}
+		elsewhere = append(elsewhere, one.name+" "+publicURL(one.at))
+		if err == nil {
+			flags = append(flags, "--endpoint-host "+quoted(at.Hostname()))
 		}
 	}
+	slices.Sort(flags)
 	if len(elsewhere) == 0 {
 		return nil
 	}
@@ -178,7 +186,13 @@ func (a *Attempt) confirmAddresses(all []address) error {
 		return nil
 	}
 	return fmt.Errorf("the issuer %s names addresses of another site, and nobody has confirmed them: %s: "+
-		"log in in a terminal, where you are asked", publicURL(a.plan.issuer.Issuer), text)
+		"log in in a terminal, where you are asked, or, if they belong together, with %s",
+		publicURL(a.plan.issuer.Issuer), text, strings.Join(slices.Compact(flags), " "))
+}
+
+// expects reports whether a person expects addresses of the issuer at a host.
+func (a *Attempt) expects(host string) bool {
+	return slices.ContainsFunc(a.options.EndpointHosts, func(one string) bool { return strings.EqualFold(one, host) })
 }
 
 // OtherSiteError reports that a person must confirm the issuer.

@@ -267,9 +267,17 @@ func TestAddressesOfAnotherSite(t *testing.T) {
 	for _, named := range []string{"", w.issuer.URL} {
 		o.Issuer = named
 		_, err := Begin(t.Context(), o)
-		ssetest.WantText(t, "nobody to ask", err, w.issuer.URL, "authorization_endpoint "+honest, "in a terminal")
+		ssetest.WantText(t, "nobody to ask", err, w.issuer.URL, "authorization_endpoint "+honest, "in a terminal", "with --endpoint-host honest.example")
 	}
+	o.EndpointHosts = []string{"example", "other.example"}
+	_, err := Begin(t.Context(), o)
+	ssetest.WantText(t, "another host is expected", err, "--endpoint-host honest.example")
 	ssetest.Want(t, "registrations", w.count("/register"), 0)
+	o.EndpointHosts = []string{"other.example", "Honest.example"}
+	expected, err := Begin(t.Context(), o)
+	ssetest.Must(t, err)
+	expected.Close()
+	o.EndpointHosts = nil
 	agrees := true
 	o.ConfirmElsewhere = func(_, addresses string) bool { asked = addresses; return agrees }
 	a, err := Begin(t.Context(), o)

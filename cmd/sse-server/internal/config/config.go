@@ -113,6 +113,7 @@ type Config struct {
 	LogIn struct {
 		Target       string   `arg:"" optional:"" name:"url-or-name" help:"URL of the server, or its name in the file of --config."`
 		Issuer       string   `placeholder:"URL" help:"Log in at this issuer alone, also if it is at another site than the server. It is needed with --client-id."`
+		EndpointHost []string `placeholder:"HOST" help:"Host of another site than the issuer's at which the issuer may have addresses, such as its token_endpoint. Without it, a terminal is asked, and elsewhere the login is refused."`
 		ClientID     string   `name:"client-id" placeholder:"ID" help:"Client that is registered at the issuer by hand. No other way to get one is tried then."`
 		ClientSecret string   `placeholder:"FILE" help:"File with the secret of that client."`
 		Scope        []string `placeholder:"SCOPE" help:"Scopes to ask for. Without it, those that the server names."`

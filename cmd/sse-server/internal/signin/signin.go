@@ -73,7 +73,7 @@ func (cmd *Command) Login(c *config.Config) int {
 		Server: remote.Address, Header: remote.Header, Store: login.NewStore(c.StateDir),
 		ClientID: c.LogIn.ClientID, ClientSecret: secret, Issuer: c.LogIn.Issuer, Scopes: c.LogIn.Scope,
 		NoResource: c.LogIn.NoResource, Port: int(c.LogIn.Port), Confirm: cmd.confirm(),
-		ConfirmElsewhere: cmd.confirmElsewhere(),
+		ConfirmElsewhere: cmd.confirmElsewhere(), EndpointHosts: c.LogIn.EndpointHost,
 	})
 	switch {
 	case interrupted() != nil:
