@@ -80,7 +80,9 @@ type Attempt struct {
 	state    string // of the request: it is in the link, and comes back
 	verifier string
 	link     string
+	start    string // the last part of BrowserAddress
 
+	isStarted    atomic.Bool   // BrowserAddress was opened
 	isRedirected atomic.Bool   // the browser is on its way to the last page
 	wasShown     chan struct{} // closed when that has been sent
 	shown        func()        // closes it
@@ -121,7 +123,7 @@ func (a *Attempt) begin(ctx context.Context) error {
 		return err
 	}
 	a.set(Registering)
-	a.state, a.verifier = rand.Text(), oauth2.GenerateVerifier() // the listener reads them
+	a.state, a.verifier, a.start = rand.Text(), oauth2.GenerateVerifier(), rand.Text() // the listener reads them
 	if err := a.listen(a.options.Port); err != nil {
 		return err
 	}
@@ -274,6 +276,11 @@ func (a *Attempt) conf() *oauth2.Config {
 
 // Link returns the address that the person opens. It has no secret but the state, which is good for this login alone.
 func (a *Attempt) Link() string { return a.link }
+
+// BrowserAddress returns an address of this machine that leads to Link, once. The browser is started with it: all users
+// of a machine can read the arguments of a program, and logs keep them. With the state in the link another user could
+// have this login end in an account of that user.
+func (a *Attempt) BrowserAddress() string { return "http://" + a.host + startPath + a.start }
 
 // Issuer returns the issuer, for people.
 func (a *Attempt) Issuer() string { return publicURL(a.plan.issuer.Issuer) }

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -155,6 +156,40 @@ func TestRedirects(t *testing.T) {
 	_, err = a.Wait(t.Context())
 	ssetest.WantText(t, "error", err, "(iss)")
 	ssetest.Want(t, "requests for tokens", w.count("/token"), 0)
+}
+
+// The link has no secret but the state, and the browser is started with an address without that, which is good once:
+// all users of a machine can read the arguments of its programs.
+func TestAddressesForPeople(t *testing.T) {
+	w := newWorld(t, nil)
+	a, err := Begin(t.Context(), w.options(t))
+	ssetest.Must(t, err)
+	defer a.Close()
+	link, err := url.Parse(a.Link())
+	ssetest.Must(t, err)
+	ssetest.Want(t, "parameters of the link", slices.Sorted(maps.Keys(link.Query())), []string{"client_id", "code_challenge",
+		"code_challenge_method", "prompt", "redirect_uri", "resource", "response_type", "scope", "state"})
+	for what, secret := range map[string]string{"verifier": a.verifier, "state": a.state, "challenge": link.Query().Get("code_challenge")} {
+		if strings.Contains(a.BrowserAddress(), secret) || what == "verifier" && strings.Contains(a.Link(), secret) {
+			t.Errorf("an address has the %s: %s, %s", what, a.BrowserAddress(), a.Link())
+		}
+	}
+	stopped := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	at := strings.TrimSuffix(a.BrowserAddress(), a.start)
+	for _, one := range []struct {
+		address, location string
+		status            int
+	}{
+		{at, "", http.StatusNotFound}, {at + "x", "", http.StatusNotFound},
+		{a.BrowserAddress(), a.Link(), http.StatusFound}, {a.BrowserAddress(), "", http.StatusGone},
+	} {
+		resp, err := stopped.Get(one.address)
+		ssetest.Must(t, err)
+		resp.Body.Close()
+		ssetest.Want(t, "status of "+one.address, resp.StatusCode, one.status)
+		ssetest.Want(t, "Location of "+one.address, resp.Header.Get("Location"), one.location)
+	}
+	ssetest.Want(t, "state", a.State(), Waiting)
 }
 
 func TestPaste(t *testing.T) {

@@ -108,6 +108,18 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 	return a.Link(), true, nil
 }
 
+// BrowserAddress returns the address with which a browser is started for the login that this process has begun last, as
+// [Attempt.BrowserAddress] does. It is empty if none waits.
+func (c Credentials) BrowserAddress() string {
+	s := c.source()
+	s.asked <- struct{}{}
+	defer func() { <-s.asked }()
+	if s.attempt == nil || s.attempt.State() != Waiting {
+		return ""
+	}
+	return s.attempt.BrowserAddress()
+}
+
 // beginTimeout bounds what a login asks the server and its issuer before it has a link.
 const beginTimeout = 20 * time.Second
 

@@ -20,6 +20,7 @@ import (
 const (
 	callbackPath = "/callback"
 	donePath     = "/done"
+	startPath    = "/start/" // and a random word
 )
 
 // answer is what the issuer has sent the browser back with.
@@ -75,6 +76,8 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Host != a.host, r.Method != http.MethodGet:
 		http.Error(w, "not here", http.StatusBadRequest)
+	case strings.HasPrefix(r.URL.Path, startPath):
+		a.serveStart(w, r)
 	case r.URL.Path == callbackPath:
 		err := a.take(r.Context(), r.URL.Query())
 		if errors.Is(err, errState) {
@@ -98,6 +101,20 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 			html.EscapeString(text)+"\n")
 	default:
 		http.NotFound(w, r)
+	}
+}
+
+// serveStart sends the browser of this machine to the issuer, once: see BrowserAddress.
+func (a *Attempt) serveStart(w http.ResponseWriter, r *http.Request) {
+	word := strings.TrimPrefix(r.URL.Path, startPath)
+	switch {
+	case a.start == "" || subtle.ConstantTimeCompare([]byte(word), []byte(a.start)) != 1 || a.State() != Waiting:
+		http.NotFound(w, r)
+	case a.isStarted.Swap(true):
+		http.Error(w, "this address was opened before, and is good once: begin the login again", http.StatusGone)
+	default:
+		w.Header().Set("Location", a.link)
+		w.WriteHeader(http.StatusFound)
 	}
 }
 

@@ -152,7 +152,7 @@ func (cmd *Command) question(format string) func(first, second string) bool {
 // elsewhere.
 func (cmd *Command) ask(ctx context.Context, attempt *login.Attempt, noBrowser bool) {
 	if !noBrowser && browser.IsThere(cmd.LookupEnv) {
-		if err := browser.Open(cmd.LookupEnv, attempt.Link()); err == nil {
+		if err := browser.Open(cmd.LookupEnv, attempt.BrowserAddress()); err == nil {
 			fmt.Fprintf(cmd.Stdout, "Log in in the browser. If none has opened, open this address:\n\n  %s\n\n",
 				attempt.Link())
 			return
