@@ -309,6 +309,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"check", "--start"}, exit.OK, "\ndemo: sse-server-demo ", ""},
 		{[]string{"check", "--for", "Trae"}, exit.OK, "\n  trae: nothing is lost that is known of\n  trae: unknown: how long it waits for tools, ", ""},
 		{[]string{"check", "--for", "codex-mcp-client"}, exit.OK, "\n  codex: not tried: a call that takes longer than 2m0s: it gives up\n  codex: unknown: ", ""},
+		{[]string{"check", "--for", "claude.ai"}, exit.Config, "", "--for: claude.ai goes with check --url"},
+		{[]string{"check", "--for", "claude.ai", "--url", "http://127.0.0.1:1/mcp"}, exit.Failure, "connector: address", ""},
 		{[]string{"check", "--for", "tray"}, exit.Config, "", `--for: nothing is known of "tray", did you mean "trae"? want all, or one of claude-code, claude-desktop, `},
 		{[]string{"check", "--for", "netscape"}, exit.Config, "", `--for: nothing is known of "netscape"; want all, or one of claude-code, claude-desktop, `},
 		{[]string{"check", "--for", "zed"}, exit.OK, "\n  zed: nothing is lost that is known of\n  zed: unknown: how long it waits for tools, ", ""},

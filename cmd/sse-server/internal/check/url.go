@@ -30,7 +30,7 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 	var steps []diagnosis.Step
 	var shown func()
 	works := diagnosis.Run(ctx, diagnosis.Options{
-		URL: remote.Address, Header: remote.Header, Origin: c.Check.Origin,
+		URL: remote.Address, Header: remote.Header, Origin: c.Check.Origin, Connector: c.Connector(),
 		Wait: time.Duration(c.Check.Wait), Patience: k.Silence,
 		Begin: func(name string, limit time.Duration) { shown = k.showWaiting(name, limit) },
 	}, func(s diagnosis.Step) {

@@ -27,14 +27,14 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	c.RuntimeDir, _ = lookupEnv("XDG_RUNTIME_DIR")
 	c.Parents = environ.Parents(lookupEnv)
 	for _, client := range []*string{&c.Check.For, &c.Tools.For} {
-		if *client == "" {
+		if *client == "" || c.connects(client) {
 			continue
 		}
 		if err := nameClient(client); err != nil {
 			return err
 		}
 	}
-	if c.Check.For != "" || c.Check.Name != "" {
+	if c.Check.For != "" && !c.connects(&c.Check.For) || c.Check.Name != "" {
 		c.Check.Start = c.Check.Start || !c.Check.Offline
 	}
 	for _, word := range []string{c.ConnectClient.Client, c.ConnectClient.Server} {
@@ -157,6 +157,22 @@ func (c *Config) checkDiagnosis() error {
 	return nil
 }
 
+// connects reports whether a --for names a hosted client whose connector is to reach the server at --url.
+func (c *Config) connects(client *string) bool {
+	return client == &c.Check.For && c.given["url"] == "--url" && slices.Contains(Connectors, *client)
+}
+
+// Connector returns the hosted client whose connector is to reach the server at --url; empty: none.
+func (c *Config) Connector() string {
+	if c.connects(&c.Check.For) {
+		return c.Check.For
+	}
+	return ""
+}
+
+// Connectors are the hosted clients that --for takes beside those of the table of clients, with --url.
+var Connectors = []string{"claude.ai", "chatgpt"}
+
 // nameClient finds the client of --for, which people may call otherwise than the table of clients does.
 func nameClient(called *string) error {
 	if *called == AllClients {
@@ -166,6 +182,9 @@ func nameClient(called *string) error {
 	if known {
 		*called = client.Name
 		return nil
+	}
+	if slices.Contains(Connectors, *called) {
+		return fmt.Errorf("--for: %s goes with check --url, and the public address of the server", *called)
 	}
 	names := clients.Names(clients.All)
 	hint := cmp.Or(DidYouMean(*called, names), ";")

@@ -145,7 +145,7 @@ type Config struct {
 	Check struct {
 		Name    string   `arg:"" optional:"" help:"Name of one server or view to try. It opens sessions, as --start does."`
 		Start   bool     `help:"Also open a session with each server, and print what it is, or why there is none."`
-		For     string   `placeholder:"CLIENT" help:"Also say what this client will lose of each server and view, and what helps: claude-code, codex, cursor, trae and others, or all. It opens a session with each, as --start does. The exit code does not depend on it."`
+		For     string   `placeholder:"CLIENT" help:"Also say what this client will lose of each server and view, and what helps: claude-code, codex, cursor, trae and others, or all. It opens a session with each, as --start does. The exit code does not depend on it. With --url, claude.ai and chatgpt say what keeps their connectors from the server there."`
 		Offline bool     `help:"Check the configuration alone. With --url nothing is asked there."`
 		Origin  string   `placeholder:"ORIGIN" help:"With --url, also try what the browser does for a web page of this origin, such as https://app.example.com."`
 		Wait    Duration `placeholder:"DURATION" help:"With --url, also leave a stream silent for this long, such as 70s, to see whether a proxy cuts it."`

@@ -27,6 +27,8 @@ type Options struct {
 	Header http.Header // of each request, such as Authorization
 	// Origin is that of a web page whose requests are tried; empty: none are.
 	Origin string
+	// Connector is the hosted client whose needs are looked at, such as claude.ai; empty: none.
+	Connector string
 	// Wait is how long a stream is left silent, to see whether something cuts it; 0: not at all.
 	Wait time.Duration
 	// Patience bounds each step; 0 means 10 s.
@@ -143,6 +145,7 @@ type run struct {
 	first     first              // the answer to the first request
 	challenge *oauthex.Challenge // of the refusal for want of a token; nil if there was none
 	issuer    string             // of tokens
+	connector connector
 
 	streamable struct {
 		session *openSession // from its initialize on
@@ -182,6 +185,9 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 	works := r.walk(ctx, steps)
 	if r.challenge != nil && ctx.Err() == nil {
 		r.walk(ctx, loginSteps)
+	}
+	if r.Connector != "" && ctx.Err() == nil {
+		works = r.walk(ctx, connectorSteps) && works
 	}
 	return works
 }
