@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -73,7 +74,8 @@ func serveReady(w http.ResponseWriter, r *http.Request, alone bool, all []*Gatew
 	}
 	body, code := status{Status: notReady, Servers: map[string]status{}}, http.StatusServiceUnavailable
 	for i, err := range readyAll(r.Context(), all) {
-		body.Servers[all[i].name] = statusOf(all[i].readiness(r, err))
+		err = all[i].readiness(r, err)
+		body.Servers[all[i].name] = statusOf(err)
 		if err == nil {
 			body.Status, code = isReady, http.StatusOK
 		}
@@ -82,19 +84,35 @@ func serveReady(w http.ResponseWriter, r *http.Request, alone bool, all []*Gatew
 }
 
 // readiness returns err, the result of Ready, without the details that the sender of
-// the request may not see.
+// the request may not see. A server that waits for a login is not ready, although its clients have the tool login.
 func (g *Gateway) readiness(r *http.Request, err error) error {
-	now := g.now.Load()
+	if command, is := g.now.Load().needsLogin(); is {
+		if g.mayReadDetails(r) {
+			return fmt.Errorf("%w: run in a terminal: %s", errNeedsLogin, command)
+		}
+		return errNeedsLogin
+	}
 	failure, ok := errors.AsType[*handshake.Failure](err)
-	if !ok || g.detailed(connstate.Client{Local: now.checks.IsLocal(r)}) {
+	if !ok || g.mayReadDetails(r) {
 		return err
 	}
-	if now.opts.Authenticate != nil {
-		if _, refused := now.opts.Authenticate(r); refused == nil {
-			return err
-		}
-	}
 	return failure.Safe()
+}
+
+// errNeedsLogin is the answer of /readyz for a remote server that waits for a login.
+var errNeedsLogin = errors.New("the server is waiting for a login")
+
+// mayReadDetails reports whether the sender of a request for operators may see the details of errors.
+func (g *Gateway) mayReadDetails(r *http.Request) bool {
+	now := g.now.Load()
+	if g.detailed(connstate.Client{Local: now.checks.IsLocal(r)}) {
+		return true
+	}
+	if now.opts.Authenticate == nil {
+		return false
+	}
+	_, refused := now.opts.Authenticate(r)
+	return refused == nil
 }
 
 // The values of status.Status.

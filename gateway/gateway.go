@@ -114,6 +114,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.connect(n, build.Version)
 	g.now.Store(n)
 	g.metrics.MeasureChildren(func() int64 { return g.now.Load().supplier.Memory() })
+	g.metrics.MeasureLogin(func() bool { _, is := g.now.Load().needsLogin(); return is })
 	g.measureMembers()
 	g.attach(s.Replicas)
 	return g, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/page"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
 
 // visitor is who asks for the state of a server: a client that has been let in, as far as that server goes.
@@ -50,6 +51,9 @@ func (g *Gateway) state(v visitor) (s page.State) {
 		g.stateOfView(n, v, &s)
 	} else {
 		s.State, s.Failure = g.conditionFor(v)
+		if command, is := n.needsLogin(); is && g.maySeeDetails(v) {
+			s.LoginCommand = command
+		}
 		if isListed {
 			n.addLists(&s, &found)
 		} else if size := n.supplier.Tools(); size != nil {
@@ -116,11 +120,20 @@ var wordsOfStates = map[string]string{"asleep, from memory": "asleep"}
 func (g *Gateway) conditionFor(v visitor) (state string, failure *page.Failure) {
 	n := g.now.Load()
 	s := statuspage.Server{Health: n.supplier.Health(), Totals: g.metrics.Totals()}
+	_, s.NeedsLogin = n.needsLogin()
 	state = s.Condition(time.Now())
 	if state == "failing" || state == "unstable" {
 		failure = g.failureFor(v, &s.Health)
 	}
 	return cmp.Or(wordsOfStates[state], state), failure
+}
+
+// needsLogin reports whether the server waits for a person who logs in, and what the person types.
+func (n *serving) needsLogin() (command string, is bool) {
+	if at, ok := n.up.(remote.URL); ok {
+		return at.LoginNeeded()
+	}
+	return "", false
 }
 
 // failureFor returns the last failure of the server, as far as the visitor may see its details.
@@ -233,7 +246,10 @@ func stateIfFailing(failure *page.Failure) string {
 func stateOf(members []page.Member) string {
 	failing := 0
 	best := "not started"
-	order := []string{"not started", "late", "standing by", "starting", "unstable", "asleep", "listed", "healthy"}
+	order := []string{
+		"not started", "late", "standing by", statuspage.WaitingForLogin, "starting", "unstable", "asleep", "listed",
+		"healthy",
+	}
 	for _, m := range members {
 		if m.State == "failing" {
 			failing++

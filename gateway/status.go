@@ -49,6 +49,7 @@ func (g *Gateway) look() statuspage.Server {
 		Tools: now.supplier.KnownTools(), Hour: g.metrics.Hour(), Connections: g.Snapshot(),
 		Members: g.members(),
 	}
+	s.LoginCommand, s.NeedsLogin = now.needsLogin()
 	switch up := now.up.(type) {
 	case composed:
 		s.Upstream = "view"

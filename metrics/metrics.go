@@ -194,7 +194,7 @@ func (s *set) Describe(ch chan<- *prometheus.Desc) {
 // Collect sends all series.
 func (s *set) Collect(ch chan<- prometheus.Metric) {
 	if s.serverSeries != nil {
-		s.measureChildren()
+		s.measureNow()
 	}
 	for _, c := range s.all {
 		c.Collect(ch)

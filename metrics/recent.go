@@ -24,7 +24,7 @@ type Totals struct {
 // Totals returns what m has counted.
 func (m *Metrics) Totals() Totals {
 	m = m.live()
-	m.measureChildren()
+	m.measureNow()
 	return Totals{
 		Idle: value(m.poolIdle), ChildMemory: int64(value(m.childMemory)),
 		Restarts: value(m.restarts), LostToStart: value(m.lostToStart),

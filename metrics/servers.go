@@ -30,6 +30,8 @@ type serverSeries struct {
 	poolTakes         *prometheus.CounterVec
 	children          prometheus.Gauge
 	childMemory       prometheus.Gauge // measure sets it
+	loginNeeded       prometheus.Gauge // needsLogin sets it
+	needsLogin        atomic.Pointer[func() bool]
 	measure           atomic.Pointer[func() int64]
 	childStarts       *prometheus.CounterVec
 	childExits        *prometheus.CounterVec
@@ -90,6 +92,8 @@ func newServerSeries(f *factory) *serverSeries {
 			"reason", ChildOK, ChildError, ChildSignal, ChildClosed),
 		remoteResponses: f.counters("mcp_sse_remote_responses_total", "HTTP responses of remote servers.",
 			"status", "2xx", "3xx", "4xx", "5xx", "none"),
+		loginNeeded: f.gauge("mcp_sse_login_needed",
+			"1 while the remote server waits for a login: nobody is logged in there, or the login has ended."),
 		tools: f.gauge("mcp_sse_tools", "Tools that the server last listed, as far as they are offered."),
 		toolDescriptions: f.gauge("mcp_sse_tool_description_characters",
 			"Characters of the descriptions of these tools."),
@@ -223,8 +227,23 @@ func (m *Metrics) MeasureChildren(measure func() int64) {
 	}
 }
 
-// measureChildren sets the gauge of their memory.
-func (s *serverSeries) measureChildren() {
+// MeasureLogin makes needed tell whether the remote server waits for a login, whenever somebody reads the series. It
+// must be safe for concurrent use.
+func (m *Metrics) MeasureLogin(needed func() bool) {
+	if m != nil && needed != nil {
+		m.needsLogin.Store(&needed)
+	}
+}
+
+// measureNow sets the gauges that are asked for: the memory of child processes, and whether a login is needed.
+func (s *serverSeries) measureNow() {
+	if needed := s.needsLogin.Load(); needed != nil {
+		value := 0.0
+		if (*needed)() {
+			value = 1
+		}
+		s.loginNeeded.Set(value)
+	}
 	if measure := s.measure.Load(); measure != nil {
 		s.childMemory.Set(float64((*measure)()))
 	}

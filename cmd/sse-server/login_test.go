@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -252,4 +253,42 @@ func TestLoginIsNotForStrangers(t *testing.T) {
 	refused := launchWith(t, env, "--url", remote.URL+"/mcp", "--login", "per-principal")
 	refused.wantExit(exit.Config)
 	ssetest.WantText(t, "per-principal", refused.log.String(), "--login: per-principal is not there yet")
+}
+
+// That nobody is logged in is said to those who run the gateway, with the command for those who may know it, and never
+// with a link or a token.
+func TestMissingLoginIsSaid(t *testing.T) {
+	remote, env := newProtected(t), clitest.State(t)
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
+	client := newClient(t, &http.Transport{})
+	session := connectTo(t, p.url)
+	ssetest.Want(t, "tools", toolsOf(t, session), "login")
+	look := func(path string) string {
+		request := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, p.base()+path, nil))
+		request.Header.Set("Accept", "application/json")
+		resp, err := client.Do(request)
+		ssetest.Must(t, err)
+		defer resp.Body.Close()
+		body := string(clitest.Must(io.ReadAll(resp.Body)))
+		if strings.Contains(body, "/authorize") {
+			t.Errorf("%s has a link: %s", path, body)
+		}
+		remote.wantNoSecret(t, path, body)
+		return body
+	}
+	command := "sse-server login " + remote.URL + "/mcp"
+	ssetest.WantText(t, "/readyz", look("/readyz"), `"not ready"`, "the server is waiting for a login: run in a terminal: "+command)
+	ssetest.WantText(t, "/metrics", look("/metrics"), "\nmcp_sse_login_needed 1\n")
+	ssetest.WantText(t, "state", look("/mcp?page=state.json"), `"state":"waiting for a login"`, `"loginCommand":"`+command+`"`)
+	remote.logIn(t, env)
+	awaitTools(t, session, "whoami")
+	ssetest.WantText(t, "/readyz after the login", look("/readyz"), `"ready"`)
+	ssetest.WantText(t, "/metrics after the login", look("/metrics"), "\nmcp_sse_login_needed 0\n")
+	if state := look("/mcp?page=state.json"); strings.Contains(state, "waiting for a login") || strings.Contains(state, "loginCommand") {
+		t.Errorf("state after the login: %s", state)
+	}
+	safe := startWith(t, env, "--addr", "127.0.0.1:0", "--url", newProtected(t).URL+"/mcp", "--no-start-check", "--error-details", "safe")
+	ssetest.Want(t, "tools", toolsOf(t, connectTo(t, safe.url)), "login")
+	_, body := get(t, client, safe.base()+"/readyz", "")
+	ssetest.WantText(t, "/readyz", body, `"reason":"the server is waiting for a login"`)
 }

@@ -24,6 +24,16 @@ func (c Credentials) LoggedIn() bool {
 	return err == nil && l != nil && s.isGood(l)
 }
 
+// LoginNeeded reports whether the server waits for a person: the login there has ended, or the server has asked this
+// process for one and nobody is logged in. command is what the person types, which not all may know.
+func (c Credentials) LoginNeeded() (command string, is bool) {
+	s := c.source()
+	if l, err := s.current(); err == nil && l != nil {
+		return c.Command, !s.isGood(l)
+	}
+	return c.Command, s.isWanted()
+}
+
 // Opened is told that a client is there, and nobody is logged in. A gateway waits until it is asked.
 func (c Credentials) Opened() {}
 

@@ -86,6 +86,9 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	s := c.source()
 	before := s.held()
 	now, err := s.look()
+	if challenge.Scheme != "" {
+		s.noteWanted()
+	}
 	what := "nobody is logged in at the server"
 	switch {
 	case err != nil:
@@ -149,6 +152,7 @@ type source struct {
 	looked time.Time   // when the folder was last searched
 	noted  time.Time   // when the last use was noted
 	bad    string      // the header that the server has refused, with nothing to get another one; empty: none
+	wanted bool        // the server has refused a request, and asked for a login
 
 	// These are of who renews.
 	unsaved *Login    // what could not be written
@@ -253,6 +257,19 @@ func (s *source) noteRefused(header string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bad = header
+}
+
+// noteWanted notes that the server asks for a login.
+func (s *source) noteWanted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = true
+}
+
+func (s *source) isWanted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wanted
 }
 
 // isGood reports whether a login can authorize: the issuer has not ended it, and it has a token that the server may

@@ -22,8 +22,8 @@ type State struct {
 	Version     string `json:"version,omitempty"`
 	Description string `json:"description,omitempty"` // of the configuration, else its instructions
 	// State is healthy, asleep (memory answers, and a call starts it), standing by, starting, not started, unstable,
-	// failing or draining; of a view also partly failing. In the list of all it is locked where the visitor may know
-	// no more than the name.
+	// failing, waiting for a login or draining; of a view also partly failing. In the list of all it is locked where
+	// the visitor may know no more than the name.
 	State     string   `json:"state"`
 	View      bool     `json:"view,omitempty"`
 	Tools     *int     `json:"tools,omitempty"`
@@ -31,6 +31,8 @@ type State struct {
 	Resources *int     `json:"resources,omitempty"`
 	Failure   *Failure `json:"failure,omitempty"` // while the state is unstable or failing
 	Members   []Member `json:"members,omitempty"` // of a view: those that the visitor may use
+	// LoginCommand is what a person types to log in at the server, if that waits for it and the visitor may know.
+	LoginCommand string `json:"loginCommand,omitempty"`
 	// List has the tools that are known. Omitted says how many more there are.
 	List    []Tool `json:"list,omitempty"`
 	Omitted int    `json:"omitted,omitempty"`

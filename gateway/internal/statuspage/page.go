@@ -39,10 +39,12 @@ type Server struct {
 	Upstream, Place string
 	handshake.Health
 	metrics.Totals
-	Tools       *multiplex.ToolList // nil if nobody has read it
-	Hour        metrics.Hour
-	Connections []connstate.Snapshot
-	Members     []compose.Report // of a view; none if the server is none
+	NeedsLogin   bool                // it wants a person to log in
+	LoginCommand string              // what that person types
+	Tools        *multiplex.ToolList // nil if nobody has read it
+	Hour         metrics.Hour
+	Connections  []connstate.Snapshot
+	Members      []compose.Report // of a view; none if the server is none
 }
 
 // Source returns the servers and replicas as they are now, and whether they have not been

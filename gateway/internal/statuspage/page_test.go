@@ -68,6 +68,7 @@ func TestFailingServersComeFirst(t *testing.T) {
 		Server{Name: "b-healthy", Health: handshake.Health{Started: now.Add(-time.Hour), Failure: "old", Failed: now.Add(-time.Hour)}},
 		Server{Name: "c-unstable", Health: handshake.Health{Started: now, Failure: "the session was lost", Failed: now.Add(-time.Minute)}},
 		Server{Name: "d-failing", Health: handshake.Health{Started: now.Add(-time.Hour), Failing: true, Failure: "exit status 3" + strings.Repeat(" long", 100), Failed: now.Add(-2 * time.Second)}},
+		Server{Name: "h-locked", NeedsLogin: true, LoginCommand: "sse-server login https://x", Health: handshake.Health{Started: now, Failing: true, Failure: "401", Failed: now}},
 		Server{Name: "e-starting", Totals: metrics.Totals{Sessions: 2, Idle: 1}},
 		Server{Name: "f-warm", Totals: metrics.Totals{Sessions: 1, Idle: 1}},
 		Server{Name: "g-known", Health: handshake.Health{Started: now.Add(-time.Hour), Known: true}},
@@ -77,12 +78,12 @@ func TestFailingServersComeFirst(t *testing.T) {
 	for _, m := range regexp.MustCompile(`<span class="mark [a-z, ]+">([a-z, ]+)</span></td>\s*<th scope="row" data-label="Server"><a id="s-([a-z-]+)"`).FindAllStringSubmatch(body, -1) {
 		got = append(got, m[2]+" "+m[1])
 	}
-	want := []string{"d-failing failing", "c-unstable unstable", "e-starting starting", "b-healthy healthy", "g-known asleep, from memory", "f-warm standing by", "a-new not started"}
+	want := []string{"d-failing failing", "h-locked waiting for a login", "c-unstable unstable", "e-starting starting", "b-healthy healthy", "g-known asleep, from memory", "f-warm standing by", "a-new not started"}
 	if code != http.StatusOK || !slices.Equal(got, want) {
 		t.Errorf("got %d and the servers %q, want %q", code, got, want)
 	}
 	head := body[:strings.Index(body, "<dl")]
-	if !strings.Contains(head, "<h1 id=\"headline\">1 of 7 servers is failing</h1>") || !strings.Contains(head, "d-failing</a>") ||
+	if !strings.Contains(head, "<h1 id=\"headline\">1 of 8 servers is failing</h1>") || !strings.Contains(head, "d-failing</a>") ||
 		!strings.Contains(head, "<bdi>exit status 3 long") || !strings.Contains(head, "…</bdi> <small>2 s ago") || strings.Contains(head, "c-unstable") {
 		t.Errorf("the headline does not name the failing server, its cause and the time:\n%s", head)
 	}

@@ -10,11 +10,14 @@ import (
 
 // conditions are those of servers, those that need attention first.
 var conditions = []string{
-	"failing", "unstable", "starting", "draining", "healthy", asleep, "standing by", "not started",
+	"failing", WaitingForLogin, "unstable", "starting", "draining", "healthy", asleep, "standing by", "not started",
 }
 
 // asleep is the condition of a server that answers from memory until somebody calls it.
 const asleep = "asleep, from memory"
+
+// WaitingForLogin is the condition of a remote server that wants a person to log in.
+const WaitingForLogin = "waiting for a login"
 
 // recently is how long a failure makes a server unstable.
 const recently = 5 * time.Minute
@@ -42,6 +45,8 @@ func (s *Server) Condition(now time.Time) string {
 	switch {
 	case s.Draining:
 		return "draining"
+	case s.NeedsLogin:
+		return WaitingForLogin
 	case s.Failing:
 		return "failing"
 	case now.Sub(s.Failed) < recently:

@@ -237,6 +237,20 @@ type Adviser interface {
 	Advise(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public string)
 }
 
+// loginNeeder is Credentials of a person, who may have to log in.
+type loginNeeder interface {
+	LoginNeeded() (command string, is bool)
+}
+
+// LoginNeeded reports whether the server waits for a person who logs in. command is what the person types, which not
+// all may know.
+func (u URL) LoginNeeded() (command string, is bool) {
+	if login, ok := u.Credentials.(loginNeeder); ok {
+		return login.LoginNeeded()
+	}
+	return "", false
+}
+
 // Authorizer is an upstream.Authorizer.
 type Authorizer = func(ctx context.Context, refused string) (header string, err error)
 
