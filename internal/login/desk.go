@@ -38,20 +38,20 @@ func (c Credentials) LoginNeeded() (command string, is bool) {
 func (c Credentials) Opened() {}
 
 // Ask returns what a person is told to do: a link or a command, where Links is set, else that the operator has to log
-// in. done says that somebody has logged in meanwhile.
-func (c Credentials) Ask(ctx context.Context) (text string, done bool) {
+// in. link is that of the text; empty: it has none. done says that somebody has logged in meanwhile.
+func (c Credentials) Ask(ctx context.Context) (text, link string, done bool) {
 	if c.LoggedIn() {
-		return "Somebody has logged in: call again.", true
+		return "Somebody has logged in: call again.", "", true
 	}
 	if link, _, err := c.Begin(ctx); err == nil {
-		return linkText(link), false
+		return linkText(link), link, false
 	}
 	if !c.Links { // the command may have a path or a key, and not all clients may know that
-		return "Nobody is logged in at this server. Ask its operator to log in, and then call again.", false
+		return "Nobody is logged in at this server. Ask its operator to log in, and then call again.", "", false
 	}
 	return "Nobody is logged in at this server. Ask the user to run in a terminal: " + c.Command + " and then call " +
 		"again. If the server wants a key and no login, that has to be configured, for example as an Authorization " +
-		"header.", false
+		"header.", "", false
 }
 
 func linkText(link string) string {

@@ -59,7 +59,7 @@ func TestOneLoginForAll(t *testing.T) {
 	ssetest.Must(t, err)
 	resp.Body.Close()
 	waiting.Wait()
-	text, done := c.Ask(t.Context())
+	text, _, done := c.Ask(t.Context())
 	ssetest.Want(t, "done", done, true)
 	ssetest.WantText(t, "text", text, "call again")
 	ssetest.Want(t, "requests for tokens", w.count("/token"), 1)
@@ -81,12 +81,14 @@ func TestLoginThatWasGivenUp(t *testing.T) {
 	ssetest.Must(t, err)
 	defer GiveUp()
 	ssetest.Want(t, "another link", isNew && second != first, true)
-	text, done := c.Ask(t.Context())
+	text, link, done := c.Ask(t.Context())
+	ssetest.Want(t, "link", link, second)
 	ssetest.Want(t, "done", done, false)
 	ssetest.WantText(t, "text", text, second)
 	// Without links, those who ask may not know the command, which may have a path or a key.
 	c.Links = false
-	text, _ = c.Ask(t.Context())
+	text, link, _ = c.Ask(t.Context())
+	ssetest.Want(t, "link where there are none", link, "")
 	ssetest.WantText(t, "text without links", text, "Ask its operator to log in")
 	if strings.Contains(text, "http") || strings.Contains(text, c.Command) {
 		t.Errorf("a link or the command is given: %s", text)
@@ -95,7 +97,7 @@ func TestLoginThatWasGivenUp(t *testing.T) {
 	w.issuer.URL = strings.Replace(w.issuer.URL, "127.0.0.1", "localhost", 1)
 	GiveUp()
 	c.Links = true
-	text, _ = c.Ask(t.Context())
+	text, _, _ = c.Ask(t.Context())
 	ssetest.WantText(t, "text for another site", text, "sse-server login X")
 	if _, err := os.Stat(o.Store.dir); err != nil {
 		t.Error(err)
@@ -122,4 +124,31 @@ func TestLoginThatCannotBeRenewed(t *testing.T) {
 	}
 	w.mustLogIn(t, o)
 	ssetest.Want(t, "logged in again", c.LoggedIn(), true)
+}
+
+// A server waits for a login once it has asked for one and nobody is logged in, and once a login has ended.
+func TestLoginNeeded(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Command: "sse-server login X"}
+	needed := func(when string, want bool) {
+		t.Helper()
+		c.source().looked = time.Time{}
+		command, got := c.LoginNeeded()
+		ssetest.Want(t, when, got, want)
+		ssetest.Want(t, "command", command, c.Command)
+	}
+	advise := func(challenge string) {
+		resp := &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": {challenge}}}
+		_, _, _, _ = c.Advise(t.Context(), resp, false)
+	}
+	needed("before the first request", false)
+	advise(`Basic realm="x"`)
+	needed("for a password", false)
+	advise(`Bearer resource_metadata="http://x"`)
+	needed("after a 401", true)
+	w.mustLogIn(t, o)
+	needed("while somebody is logged in", false)
+	change(t, o, func(l *Login) { l.Ended, l.Refresh = time.Now(), "" })
+	needed("after the end of the login", true)
 }

@@ -68,8 +68,10 @@ func (c Credentials) Authorizer(_ func() string, log *slog.Logger) func(context.
 
 // Advise says what to do about a response that refuses access: again, because somebody has logged in meanwhile; or what
 // a person can do, for those who may know the server's address, and for all. The texts are empty if a login does not
-// help. asks says that it answers a client, who may get a link.
-func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public string) {
+// help. link is that in the texts; empty: they have none. asks says that it answers a client, who may get a link.
+func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool) (
+	again bool, full, public, link string,
+) {
 	challenge := challengeOf(resp.Header)
 	switch {
 	case resp.StatusCode == http.StatusForbidden && challenge.Params["error"] == "insufficient_scope":
@@ -79,9 +81,9 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 			command += " --scope " + quoted(scope)
 		}
 		return false, fmt.Sprintf("the login lacks the scope %s: run in a terminal: %s",
-			clip.Long(strings.Join(scopes, " ")), command), "the login at the server lacks a scope"
+			clip.Long(strings.Join(scopes, " ")), command), "the login at the server lacks a scope", ""
 	case resp.StatusCode != http.StatusUnauthorized:
-		return false, "", ""
+		return false, "", "", ""
 	}
 	s := c.source()
 	before := s.held()
@@ -94,13 +96,13 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	case err != nil:
 		what = err.Error()
 	case now == nil && challenge.Scheme == "": // it may want something else than a token of OAuth
-		return false, "", ""
+		return false, "", "", ""
 	case now == nil && challenge.Params["resource_metadata"] == "":
 		return false, "the server needs a login: run in a terminal: " + c.Command + " and call again; or configure " +
-			"the credentials that it wants, for example as an Authorization header", needsLogin
+			"the credentials that it wants, for example as an Authorization header", needsLogin, ""
 	case now == nil:
 	case before == nil || now.At.After(before.At):
-		return true, "", ""
+		return true, "", "", ""
 	case !now.Ended.IsZero():
 		what = "the login at the server has ended"
 	default:
@@ -109,10 +111,10 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	if asks && c.Links && err == nil {
 		if link, _, err := c.Begin(ctx); err == nil {
 			full = what + ". " + linkText(link)
-			return false, full, full
+			return false, full, full, link
 		}
 	}
-	return false, what + ": run in a terminal: " + c.Command + " and call again", needsLogin
+	return false, what + ": run in a terminal: " + c.Command + " and call again", needsLogin, ""
 }
 
 // needsLogin is for those who may not know where the server is.

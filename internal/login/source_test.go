@@ -231,7 +231,7 @@ func TestAdvice(t *testing.T) {
 	}
 	want := func(what string, resp *http.Response, again bool, parts ...string) {
 		t.Helper()
-		got, full, public := c.Advise(t.Context(), resp, false)
+		got, full, public, _ := c.Advise(t.Context(), resp, false)
 		ssetest.Want(t, what+": again", got, again)
 		ssetest.Want(t, what+": there is advice", full != "" && public != "", len(parts) > 0)
 		ssetest.WantText(t, what, full, parts...)

@@ -99,6 +99,20 @@ const (
 	CodeElicitationRequired = -32042
 )
 
+// URLElicitation returns the data of an error with CodeElicitationRequired, by which the client has its person visit an
+// address, with an id for the notification that the person has done so.
+func URLElicitation(id, message, address string) json.RawMessage {
+	data, _ := json.Marshal(map[string]any{"elicitations": []map[string]string{ // never fails
+		{"mode": "url", "elicitationId": id, "url": address, "message": message},
+	}})
+	return data
+}
+
+// VisitsURLs reports whether the capabilities of a client declare that it has its person visit addresses.
+func VisitsURLs(capabilities json.RawMessage) bool {
+	return Declares(capabilities, "elicitation", "url")
+}
+
 // Error codes of MCP 2026-07-28 (schema), which clients of earlier versions do
 // not know.
 const (

@@ -53,7 +53,7 @@ type Endpoint struct {
 	// Authorize is [remote.Authorizer]; nil: Header has what authorizes.
 	Authorize func(ctx context.Context, refused string) (header string, err error)
 	// Advise is [remote.Adviser]; nil: nobody can be told what to do about a refusal.
-	Advise  func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public string)
+	Advise  func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string)
 	Name    string // of the server, for errors; empty: it has none
 	Limit   int    // longest message that the server may send, in bytes
 	Log     *slog.Logger
@@ -78,10 +78,10 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 			break
 		}
 		isQuiet, _ := ctx.Value(quietKey{}).(bool)
-		again, full, public := e.Advise(ctx, resp, method == http.MethodPost && !isQuiet)
+		again, full, public, link := e.Advise(ctx, resp, method == http.MethodPost && !isQuiet)
 		if !again {
 			if full != "" {
-				resp.Body = e.advised(resp, full, public)
+				resp.Body = e.advised(resp, full, public, link)
 			}
 			break
 		}
@@ -92,8 +92,8 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 }
 
 // advised returns the body of a response that refuses access, with what to do. The log has no link of a login.
-func (e *Endpoint) advised(resp *http.Response, full, public string) unauthorized {
-	body := unauthorized{resp.Body, e.Name, full, public}
+func (e *Endpoint) advised(resp *http.Response, full, public, link string) unauthorized {
+	body := unauthorized{resp.Body, e.Name, full, public, link}
 	if body.isForAll() {
 		full = "the client was told where to log in"
 	}
@@ -146,6 +146,8 @@ type unauthorized struct {
 	server string // its name; empty: it has none
 	// full and public say what to do, the one to those who may know the server's address; empty: nobody knows.
 	full, public string
+	// link is the address at which a person logs in, if full has it; else empty.
+	link string
 }
 
 // isForAll reports whether all clients may know what to do.

@@ -29,6 +29,8 @@ type Reader struct {
 	HasSession bool
 	// IsCall says that the request calls a tool: a refusal that its client can have mended is a result for the model.
 	IsCall bool
+	// VisitsURLs says that the client has its person visit an address: a refusal that a visit mends asks for it.
+	VisitsURLs bool
 	// IsStateless says that results are those of MCP 2026-07-28.
 	IsStateless bool
 	// Other takes every message that is not the answer, also one that is invalid but

@@ -3,6 +3,7 @@ package exchange
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/details"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -98,6 +100,10 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	}
 	advised, _ := resp.Body.(unauthorized)
 	switch code := resp.StatusCode; {
+	case refusesAccess(resp) && r.IsCall && r.VisitsURLs && advised.isForAll() && advised.link != "":
+		failure := jsonrpc.Errorf(mcp.CodeElicitationRequired, "%s", advised.full)
+		failure.Data = mcp.URLElicitation(rand.Text(), "Log in at the server.", advised.link)
+		return nil, failure
 	case refusesAccess(resp) && r.IsCall && advised.isForAll():
 		return r.toolError(advised.full)
 	case refusesAccess(resp):

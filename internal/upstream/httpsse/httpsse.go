@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
@@ -36,6 +37,7 @@ type Conn struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	close  sync.Once
+	visits atomic.Bool // the client has its person visit addresses
 }
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
@@ -202,6 +204,9 @@ func (c *Conn) Close() error {
 // post posts one message. The answer to a request comes on the stream, but a failed
 // POST is itself the answer.
 func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
+	if m.Method == mcp.MethodInitialize {
+		c.visits.Store(mcp.VisitsURLs(m.Param("capabilities").Value))
+	}
 	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), nil)
 	var response []byte
 	switch {
@@ -243,7 +248,8 @@ func notTaken(m *jsonrpc.Message, err error) error {
 // refusal returns the answer for an unsuccessful response. 5xx does not end the
 // session: the stream tells whether the server has it.
 func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
-	r := exchange.Reader{Endpoint: c.x, ID: m.ID, IsCall: m.Method == mcp.MethodCallTool}
+	r := exchange.Reader{Endpoint: c.x, ID: m.ID, IsCall: m.Method == mcp.MethodCallTool,
+		VisitsURLs: c.visits.Load()}
 	response, err := r.Read(resp)
 	if err == nil {
 		return response.Raw()

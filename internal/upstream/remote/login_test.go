@@ -23,6 +23,7 @@ type person struct {
 	loggedIn     atomic.Bool
 	logsIn       bool   // when asked for advice
 	full, public string // the advice
+	link         string // in it
 	opened       atomic.Int32
 	asked        atomic.Int32 // for advice on account of a client
 	quietly      atomic.Int32 // on no client's account
@@ -37,7 +38,7 @@ func (p *person) Authorizer(func() string, *slog.Logger) remote.Authorizer {
 	}
 }
 
-func (p *person) Advise(_ context.Context, resp *http.Response, asks bool) (again bool, full, public string) {
+func (p *person) Advise(_ context.Context, resp *http.Response, asks bool) (again bool, full, public, link string) {
 	if asks {
 		p.asked.Add(1)
 	} else {
@@ -45,16 +46,18 @@ func (p *person) Advise(_ context.Context, resp *http.Response, asks bool) (agai
 	}
 	if asks && p.logsIn {
 		p.loggedIn.Store(true)
-		return true, "", ""
+		return true, "", "", ""
 	}
-	return false, p.full, p.public
+	return false, p.full, p.public, p.link
 }
 
 func (p *person) LoggedIn() bool { return p.loggedIn.Load() }
 
 func (p *person) Opened() { p.opened.Add(1) }
 
-func (p *person) Ask(context.Context) (string, bool) { return "log in at the link", p.loggedIn.Load() }
+func (p *person) Ask(context.Context) (string, string, bool) {
+	return "log in at the link", "", p.loggedIn.Load()
+}
 
 var _ standin.Asker = (*person)(nil)
 
@@ -207,6 +210,46 @@ func TestOwnMessagesAskNobody(t *testing.T) {
 			ssetest.Must(t, conn.Close())
 			ssetest.Want(t, "questions for a client", p.asked.Load(), int32(0))
 			ssetest.Want(t, "advice on no client's account", p.quietly.Load() > 0, true)
+		})
+	}
+}
+
+// A call that is refused for want of a login asks in the shape that the client understands: a client that has its person
+// visit addresses gets the address so, all others as text.
+func TestVisitsForALogin(t *testing.T) {
+	const (
+		visits  = `{"elicitation":{"url":{}}}`
+		session = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}}`
+	)
+	modern := func(capabilities, more string) string {
+		return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}` + more + `}}`
+	}
+	byError := []string{`"error":{"code":-32042`, `"url":"https://issuer.example/a"`, `"mode":"url"`}
+	asText := []string{`"result":{`, `"isError":true`, "log in at https://issuer.example/a"}
+	for name, test := range map[string]struct {
+		serve                    upstreamtest.Handler
+		capabilities, call, link string
+		want                     []string
+	}{
+		"sessions":                        {legacyServer, visits, session, "https://issuer.example/a", byError},
+		"sessions, forms alone":           {legacyServer, `{"elicitation":{}}`, session, "https://issuer.example/a", asText},
+		"sessions, no link":               {legacyServer, visits, session, "", asText},
+		"session before a stateless one":  {modernServer, visits, session, "https://issuer.example/a", byError},
+		"the same, forms alone":           {modernServer, `{"elicitation":{"form":{}}}`, session, "https://issuer.example/a", asText},
+		"stateless":                       {modernServer, `{}`, modern(visits, ""), "https://issuer.example/a", []string{`"resultType":"input_required"`, `"method":"elicitation/create"`, `"url":"https://issuer.example/a"`}},
+		"stateless, the person was there": {modernServer, `{}`, modern(visits, `,"inputResponses":{"mcp-sse-login":{"action":"accept"}}`), "https://issuer.example/a", []string{`"resultType":"input_required"`}},
+		"stateless, forms alone":          {modernServer, visits, modern(`{"elicitation":{"form":{}}}`, ""), "https://issuer.example/a", asText},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := "log in at https://issuer.example/a"
+			p := &person{full: text, public: text, link: test.link}
+			conn := dialFor(t, remote.URL{Address: closedTo(t, "tools/call", test.serve), Credentials: p})
+			upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+test.capabilities+`,"clientInfo":{"name":"t","version":"1"}}}`)
+			upstreamtest.Recv(t, conn)
+			upstreamtest.Send(t, conn, upstreamtest.Initialized)
+			upstreamtest.Send(t, conn, test.call)
+			ssetest.WantText(t, "answer", upstreamtest.Recv(t, conn), test.want...)
 		})
 	}
 }

@@ -233,8 +233,8 @@ type Credentials interface {
 type Adviser interface {
 	// Advise says what to do about a response that refuses access: again, because there are credentials now; or what
 	// a person can do, for those who may know the server's address, and for all. The texts are empty if it does not
-	// know. asks says that a client is answered.
-	Advise(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public string)
+	// know. link is the address that a person visits, if the texts have one. asks says that a client is answered.
+	Advise(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string)
 }
 
 // loginNeeder is Credentials of a person, who may have to log in.

@@ -5,9 +5,11 @@ package standin
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
@@ -24,8 +26,9 @@ type Asker interface {
 	LoggedIn() bool
 	// Opened is told of a session, whose client wants the server. It does not wait.
 	Opened()
-	// Ask returns what a person is told to do, and whether somebody has logged in meanwhile. It ends with ctx.
-	Ask(ctx context.Context) (text string, done bool)
+	// Ask returns what a person is told to do, the address to visit in it, if there is one, and whether somebody has
+	// logged in meanwhile. It ends with ctx.
+	Ask(ctx context.Context) (text, link string, done bool)
 }
 
 const (
@@ -47,6 +50,10 @@ type Conn struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	places chan struct{} // has one for each call under way
+	visits atomic.Bool   // the client has its person visit addresses
+
+	mu    sync.Mutex // guards asked
+	asked []string   // the ids of the visits that the client was asked for
 }
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
@@ -71,6 +78,18 @@ func (c *Conn) watch() {
 			return
 		}
 	}
+	c.end()
+}
+
+// end tells the client that its person has done what it was asked for, and ends the session.
+func (c *Conn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range c.asked {
+		params, _ := json.Marshal(map[string]string{"elicitationId": id})               // never fails
+		_ = c.out.Offer(jsonrpc.NewNotification(mcp.MethodElicitationComplete, params)) // fails if the session is over
+	}
+	c.asked = nil
 	c.out.End(ErrLoggedIn)
 }
 
@@ -93,6 +112,7 @@ func (c *Conn) Send(msg []byte) error {
 	case err != nil || m.Kind != jsonrpc.Request:
 		return nil // nobody can be answered
 	case m.Method == mcp.MethodInitialize:
+		c.visits.Store(mcp.VisitsURLs(m.Param("capabilities").Value))
 		return c.answer(m, initialized(m))
 	case m.Method == mcp.MethodListTools:
 		return c.answer(m, json.RawMessage(tools))
@@ -126,7 +146,13 @@ func initialized(m *jsonrpc.Message) json.RawMessage {
 	return result
 }
 
-// call answers a call of a tool. All are answered as login is: a client may have the names of the server from before.
+// call answers a call of a tool. A client may have the names of the server from before. How it is answered:
+//
+//	the call       | the client        | answer
+//	---------------|-------------------|------------------------------------------------
+//	of login       | any               | the link as text
+//	of another one | visits addresses  | the error by which it has its person visit the link
+//	of another one | any other         | the link as text, as an error of the tool
 func (c *Conn) call(m *jsonrpc.Message) error {
 	select {
 	case c.places <- struct{}{}:
@@ -138,16 +164,36 @@ func (c *Conn) call(m *jsonrpc.Message) error {
 		defer func() { <-c.places }()
 		ctx, cancel := context.WithTimeout(c.ctx, askTimeout)
 		defer cancel()
-		text, done := c.asker.Ask(ctx)
+		text, link, done := c.asker.Ask(ctx)
+		if link != "" && !done && name != toolName && c.visits.Load() {
+			_ = c.out.Push(jsonrpc.NewError(m.ID, c.visit(text, link)), m.ID)
+			return
+		}
 		result, _ := json.Marshal(map[string]any{ // never fails
 			"content": []map[string]string{{"type": "text", "text": text}}, "isError": name != toolName && !done,
 		})
 		_ = c.answer(m, result)
 		if done {
-			c.out.End(ErrLoggedIn)
+			c.end()
 		}
 	})
 	return nil
+}
+
+// maxAsked bounds the visits whose end a client is told.
+const maxAsked = 64
+
+// visit returns the error by which the client has its person visit the link, and notes it.
+func (c *Conn) visit(text, link string) *jsonrpc.Error {
+	id := rand.Text()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.asked) < maxAsked {
+		c.asked = append(c.asked, id)
+	}
+	e := jsonrpc.Errorf(mcp.CodeElicitationRequired, "%s", text)
+	e.Data = mcp.URLElicitation(id, "Log in at the server.", link)
+	return e
 }
 
 // Recv is RecvFor without the request.

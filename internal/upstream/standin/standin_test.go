@@ -24,11 +24,11 @@ func (p *person) LoggedIn() bool { return p.loggedIn.Load() }
 
 func (p *person) Opened() { p.opened.Add(1) }
 
-func (p *person) Ask(ctx context.Context) (string, bool) {
+func (p *person) Ask(ctx context.Context) (string, string, bool) {
 	if p.hangs {
 		<-ctx.Done()
 	}
-	return "Log in at https://issuer.example", p.loggedIn.Load()
+	return "Log in at https://issuer.example", "https://issuer.example", p.loggedIn.Load()
 }
 
 func TestAnswers(t *testing.T) {
@@ -95,4 +95,43 @@ func TestQuestionsAreBounded(t *testing.T) {
 		}
 		ssetest.Want(t, "the wait", time.Since(began), askTimeout)
 	})
+}
+
+// A client that has its person visit addresses is asked for the visit by the error for that, and told of its end. The
+// tool login is text for all: it is gone after the login, when such a client would call it again.
+func TestVisits(t *testing.T) {
+	for _, one := range []struct {
+		capabilities, tool string
+		visits             bool
+	}{
+		{`{"elicitation":{"url":{}}}`, "of_the_server", true}, {`{"elicitation":{"form":{},"url":{}}}`, "of_the_server", true},
+		{`{"elicitation":{"url":{}}}`, "login", false}, {`{"elicitation":{}}`, "of_the_server", false},
+		{`{"elicitation":{"url":false}}`, "of_the_server", false}, {`{}`, "of_the_server", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := new(person)
+			c := New(p)
+			defer c.Close()
+			receive := func() string {
+				got, _, err := c.RecvFor()
+				ssetest.Must(t, err)
+				return string(got)
+			}
+			ssetest.Must(t, c.Send(jsonrpc.NewRequest("1", "initialize", []byte(`{"capabilities":`+one.capabilities+`}`))))
+			receive()
+			ssetest.Must(t, c.Send(jsonrpc.NewRequest("2", "tools/call", []byte(`{"name":"`+one.tool+`"}`))))
+			answer := receive()
+			if !one.visits {
+				ssetest.WantText(t, "answer", answer, `"result":{`, "Log in at https://issuer.example")
+				return
+			}
+			ssetest.WantText(t, "answer", answer, `"code":-32042`, "Log in at https://issuer.example", `"mode":"url"`, `"url":"https://issuer.example"`)
+			_, id, _ := strings.Cut(answer, `"elicitationId":"`)
+			id, _, _ = strings.Cut(id, `"`)
+			p.loggedIn.Store(true)
+			ssetest.WantText(t, "after the login", receive(), "notifications/elicitation/complete", `"elicitationId":"`+id+`"`)
+			_, _, err := c.RecvFor()
+			ssetest.Want(t, "the session is over", errors.Is(err, ErrLoggedIn), true)
+		})
+	}
 }

@@ -49,9 +49,16 @@ const (
 func (c *Conn) forward(k *exchange.Call) {
 	params := k.Msg.Params()
 	direct := stateless.IsStateless(params)
+	if _, is := rawjson.Member(params, "inputResponses", visitKey); is { // the server has not asked for the visit
+		params = withoutVisit(params)
+	}
 	pause := backoff.New(100*time.Millisecond, 2*time.Second) // between rounds without input
 	for round := 0; ; round++ {
 		m, err := c.request(k, params)
+		if asked := askedToVisit(k, err); direct && asked != nil {
+			c.complete(k, asked, direct)
+			return
+		}
 		if err != nil {
 			c.unanswered(k, err)
 			return
@@ -75,6 +82,42 @@ func (c *Conn) forward(k *exchange.Call) {
 			return
 		}
 	}
+}
+
+// visitKey names the request for a visit of an address in inputRequests, and the answer in inputResponses.
+const visitKey = "mcp-sse-login"
+
+// askedToVisit returns the result of a request whose client is to have its person visit an address, by the error of a
+// session of MCP 2025-11-25 for that; nil for any other error.
+func askedToVisit(k *exchange.Call, err error) *jsonrpc.Message {
+	failure, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || failure.Code != mcp.CodeElicitationRequired {
+		return nil
+	}
+	data, _ := failure.Data.(json.RawMessage)
+	requests := json.RawMessage("{}")
+	list, _ := rawjson.Member(data, "elicitations")
+	rawjson.Each(list, func(params json.RawMessage) {
+		requests = rawjson.SetMember(requests, stateless.InputRequest(mcp.MethodElicit, params), visitKey)
+	})
+	m, _ := jsonrpc.Parse(jsonrpc.NewResult(k.ID, stateless.InputRequired(requests, ""))) // is valid
+	return m
+}
+
+// withoutVisit returns params without the answer to the request for a visit.
+func withoutVisit(params json.RawMessage) json.RawMessage {
+	responses, _ := rawjson.Member(params, "inputResponses")
+	responses = rawjson.RemoveMember(responses, visitKey)
+	if stateless.IsEmpty(responses) {
+		return rawjson.RemoveMember(params, "inputResponses")
+	}
+	return rawjson.SetMember(params, responses, "inputResponses")
+}
+
+// visitsURLs reports whether the client of a request has its person visit addresses.
+func visitsURLs(body []byte) bool {
+	capabilities, _ := rawjson.Member(body, "params", "_meta", mcp.MetaCapabilities)
+	return mcp.VisitsURLs(capabilities)
 }
 
 // unanswered answers a request whose response failed. A lost response, or a 5xx, may mean
@@ -163,7 +206,7 @@ func (c *Conn) overHTTP(ctx context.Context, id jsonrpc.ID, body []byte, header 
 		return nil, unposted(posted, err)
 	}
 	r := exchange.Reader{Endpoint: c.x, ID: id, IsStateless: true, Other: other,
-		IsCall: header.Get(stateless.HeaderMethod) == mcp.MethodCallTool}
+		IsCall: header.Get(stateless.HeaderMethod) == mcp.MethodCallTool, VisitsURLs: visitsURLs(body)}
 	answer, err := r.Read(resp)
 	if err != nil {
 		defer cancel()

@@ -32,9 +32,10 @@ func (c *Conn) startCall(m *jsonrpc.Message, run func(*postedCall)) error {
 		return err
 	}
 	k := &postedCall{Call: of}
-	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, IsCall: m.Method == mcp.MethodCallTool,
+	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, IsCall: m.Method == mcp.MethodCallTool, VisitsURLs: c.visits,
 		Other: func(m *jsonrpc.Message) error { return c.Queue.Push(m.Raw(), k.ID) }}
 	if m.Method == mcp.MethodInitialize {
+		c.visits = mcp.VisitsURLs(m.Param("capabilities").Value)
 		k.opens = make(chan struct{})
 		c.opening = k.opens
 	} else {

@@ -38,6 +38,7 @@ type Conn struct {
 
 	mu      sync.Mutex // guards all below
 	session string     // the id that the server has given; empty: none
+	visits  bool       // the client has its person visit addresses
 	version string     // the negotiated protocol version; empty before
 	// opening is closed when the response to the last initialize has come, which has the id of the session, or
 	// none comes; nil before that is sent.

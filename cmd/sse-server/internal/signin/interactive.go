@@ -55,7 +55,7 @@ func (i *Interactive) begin(ctx context.Context) (link string, err error) {
 }
 
 // Ask has the person log in, and waits for that a while.
-func (i *Interactive) Ask(ctx context.Context) (text string, done bool) {
+func (i *Interactive) Ask(ctx context.Context) (text, link string, done bool) {
 	if _, err := i.begin(ctx); err == nil || errors.Is(err, login.ErrAsked) {
 		waiting, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
@@ -65,13 +65,15 @@ func (i *Interactive) Ask(ctx context.Context) (text string, done bool) {
 }
 
 // Advise is that of the credentials, after the person has had time to log in.
-func (i *Interactive) Advise(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public string) {
-	again, full, public = i.Credentials.Advise(ctx, resp, false)
+func (i *Interactive) Advise(ctx context.Context, resp *http.Response, asks bool) (
+	again bool, full, public, link string,
+) {
+	again, full, public, link = i.Credentials.Advise(ctx, resp, false)
 	if again || full == "" || !asks || resp.StatusCode != http.StatusUnauthorized || i.LoggedIn() {
-		return again, full, public
+		return again, full, public, link
 	}
-	if _, done := i.Ask(ctx); done {
-		return true, "", ""
+	if _, _, done := i.Ask(ctx); done {
+		return true, "", "", ""
 	}
 	return i.Credentials.Advise(ctx, resp, true)
 }
