@@ -211,8 +211,8 @@ func (e *Editor) Exchange(c clients.Client, file string, names []string, s clien
 	})
 }
 
-// RunOf reports whether there is something that Undo could restore in a file, of an entry with a name, or of all if that
-// is empty, and returns the run that has changed the file last: a later one is greater.
+// RunOf reports whether there is something that Undo could restore in a file, of an entry with a name, or of all if
+// that is empty, and returns the run that has changed the file last: a later one is greater.
 func (e *Editor) RunOf(file, name string) (run string, ok bool) {
 	r, err := e.read(file)
 	if err != nil {

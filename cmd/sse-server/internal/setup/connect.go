@@ -138,8 +138,8 @@ func (cmd *Command) undoEntries(c *config.Config, client clients.Client, files [
 		}
 	}
 	for _, file := range earlier {
-		fmt.Fprintf(cmd.Stdout, "%s is changed, too, by an earlier run: sse-server connect %s --undo --file %s restores "+
-			"it.\n", file, client.Name, shellword.Quote(file))
+		fmt.Fprintf(cmd.Stdout, "%s is changed, too, by an earlier run: sse-server connect %s --undo --file %s "+
+			"restores it.\n", file, client.Name, shellword.Quote(file))
 	}
 	if run != "" && name == "" {
 		cmd.tellOthers(editor, client, run)
@@ -147,8 +147,8 @@ func (cmd *Command) undoEntries(c *config.Config, client clients.Client, files [
 	return code
 }
 
-// changedLast returns the files of a client that the last run has changed which has changed an entry with a name, any if
-// that is empty; those that earlier ones have; and that run. There is one file at least: the one that connect writes.
+// changedLast returns the files of a client that the last run has changed which has changed an entry with a name, any
+// if that is empty; those that earlier ones have; and that run. The first has one at least: that which connect writes.
 func (cmd *Command) changedLast(editor *clientfile.Editor, client clients.Client, name string) (
 	last, earlier []string, run string) {
 	all := cmd.filesOf(client)
