@@ -156,6 +156,20 @@ func TestAuditLogOnStdout(t *testing.T) {
 	}
 }
 
+// With the flag, too, a line says which program called and from where, and of a view also which server got the call.
+func TestAuditLogNamesTheClientAndTheView(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	file := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {url: "+askServer(t).URL+"}, demo: {}}\nviews: {team: {servers: {docs: {}, demo: {}}}}\n")
+	p := start(t, "--config", file, "--addr", "127.0.0.1:0", "--no-start-check", "--audit-log", path)
+	callTools(t, &mcp.StreamableClientTransport{Endpoint: p.server("team"), HTTPClient: newClient(t, &http.Transport{})}, "docs__echo")
+	p.stop()
+	var line struct{ Client, Address, Server, View, Member, Tool, MemberTool, Outcome string }
+	ssetest.Must(t, json.Unmarshal([]byte(readFile(t, path)), &line))
+	want := line
+	want.Client, want.Address, want.View, want.Member, want.Tool, want.MemberTool, want.Outcome = "test", "127.0.0.1", "team", "docs", "docs__echo", "echo", "ok"
+	ssetest.Want(t, "the line", line, want)
+}
+
 // The page for browsers is an ordinary client: its calls are in the audit log as those of any other.
 func TestAuditLogHasCallsOfThePage(t *testing.T) {
 	page := regexp.MustCompile(`clientInfo: \{ name: '([\w-]+)'`).FindStringSubmatch(readFile(t, "../../internal/page/web/session.js"))
