@@ -49,6 +49,7 @@ type Main struct {
 	Ready func(url, admin string)
 
 	live    *terminal.Line   // of stdout
+	starts  *observe.Starts  // nil, unless a person reads the log and the start check on one terminal
 	signals <-chan os.Signal // that stop the program
 	hangup  <-chan os.Signal // SIGHUP of the daemon
 }
@@ -74,7 +75,10 @@ func (m *Main) Run() int {
 	direct := observe.NewLogger(stderr, level, c.LogFormat)
 	lines := observe.NewLogWriter(stderr, func(n int64) { direct.Warn("log lines dropped", "lines", n) })
 	defer lines.Close()
-	log := observe.NewLogger(lines, level, c.LogFormat)
+	if err, ok := m.Stderr.(*os.File); ok && terminal.Is(err) && m.live.IsShown() && c.LogFormat != "json" {
+		m.starts = observe.NewStarts()
+	}
+	log := m.starts.Logger(observe.NewLogger(lines, level, c.LogFormat))
 	for _, warning := range c.Warnings {
 		log.Warn("configuration warning", "warning", warning)
 	}
@@ -107,7 +111,7 @@ func (m *Main) Run() int {
 	if err != nil {
 		return m.refuse(err)
 	}
-	d.args = m.Args
+	d.args, d.starts = m.Args, m.starts
 	if c.Does == "check" {
 		fmt.Fprint(m.Stdout, configurationOK)
 		if c.Check.Start {
@@ -217,7 +221,7 @@ func (m *Main) signin() *signin.Command {
 
 // check returns what says whether servers can be used.
 func (m *Main) check() *check.Check {
-	return &check.Check{Stdout: m.Stdout, Stderr: m.Stderr, Live: m.live, Silence: m.Silence}
+	return &check.Check{Stdout: m.Stdout, Stderr: m.Stderr, Live: m.live, Silence: m.Silence, Log: m.starts}
 }
 
 // refuse prints what is wrong with the configuration, and returns the exit code.

@@ -44,6 +44,7 @@ type daemon struct {
 	scrapes   atomic.Pointer[httpcheck.Checker] // checks who uses /metrics
 	args      []string                          // of the program
 	load      func(running *config.Config) (*config.Config, error)
+	starts    *observe.Starts // of the log
 
 	leave   func()            // the cluster; nothing without one
 	watcher *fsnotify.Watcher // of the files of config; nil: they are not watched

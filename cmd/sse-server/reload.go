@@ -79,6 +79,7 @@ func (d *daemon) apply(next *config.Config) error {
 	if err := d.replaceGateways(next); err != nil {
 		return err
 	}
+	d.starts.Forget()
 	for _, warning := range next.Warnings {
 		d.log.Warn("configuration warning", "warning", warning)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/handshake"
@@ -26,6 +27,8 @@ type Check struct {
 	Stdout, Stderr io.Writer
 	Live           *terminal.Line // of Stdout
 	Silence        time.Duration  // how long nothing may be said to a pipe; 0 means 3 s
+	// Log keeps what servers write at their starts out of the log; nil if that is elsewhere.
+	Log *observe.Starts
 }
 
 // out returns a writer to Stdout, above the live line.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/advice"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -28,6 +29,7 @@ const headStart = 500 * time.Millisecond
 type startCheck struct {
 	out  io.Writer
 	live *terminal.Line
+	log  *observe.Starts
 	wide int // the length of the longest name
 
 	failed atomic.Bool // whether a server has not started
@@ -54,7 +56,7 @@ type starting struct {
 // again and again; and after it if the command may have to install a package: two that do so at the same time
 // collide. Starts returns when each server has answered or failed, or when ctx ends.
 func (k *Check) Starts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
-	all := &startCheck{out: k.out(), live: k.Live, began: time.Now(), next: k.silence(), after: k.silence()}
+	all := &startCheck{out: k.out(), live: k.Live, log: k.Log, began: time.Now(), next: k.silence(), after: k.silence()}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
@@ -104,6 +106,7 @@ func (all *startCheck) check(
 	places <- struct{}{}
 	began := time.Now()
 	one := &starting{name: name, server: s, gw: gw, began: began}
+	all.log.Begin(name)
 	all.addWaiting(one)
 	early := time.AfterFunc(headStart, func() {
 		if !s.Installs() {
@@ -114,6 +117,7 @@ func (all *startCheck) check(
 	early.Stop()
 	all.removeWaiting(one)
 	<-places
+	all.log.End(name, err != nil && ctx.Err() == nil)
 	switch {
 	case ctx.Err() != nil:
 		all.say(name, "not checked: stopped")
