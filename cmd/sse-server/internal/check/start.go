@@ -47,7 +47,8 @@ type starting struct {
 	server *config.Server
 	gw     *gateway.Gateway
 	began  time.Time
-	told   bool // what is known of it
+	// told says that it was said what is known of it, and toldQuiet that it was before it had written anything.
+	told, toldQuiet bool
 }
 
 // Starts says on stdout what each server is: from memory if it is remembered, else by starting it once; or
@@ -183,7 +184,15 @@ func (all *startCheck) refresh() {
 		if !one.told && time.Since(one.began) >= all.after {
 			words, excuse := forprogram.Of(one.gw).Saying()
 			lines = late(one.server, words, excuse, time.Since(one.began) >= quiet*all.after)
-			one.told = len(lines) > 0
+			switch {
+			case len(lines) == 0:
+			case words != "":
+				one.told = true
+			case one.toldQuiet: // what it writes would be news
+				lines = nil
+			default:
+				one.toldQuiet = true
+			}
 		}
 		if isDue || len(lines) > 0 {
 			still := fmt.Sprintf("still starting (%.0f s)", took.Seconds())
