@@ -25,7 +25,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !n.hasRoute(r) && n.listed(w, r, []*Gateway{g}):
 	case !n.hasRoute(r):
 		n.checks.NotFound(w, r, n.noRoute(r))
-	case g.servesState(n, w, r), n.probed(w, r):
+	case n.beginsLogin(w, r), g.servesState(n, w, r), n.probed(w, r):
 	case n.sse != nil && (n.mcp == nil || n.sse.MessageFor(r) != "" || !streamable.Claims(r)):
 		n.sse.ServeHTTP(w, r)
 	default:

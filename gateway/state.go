@@ -52,7 +52,7 @@ func (g *Gateway) state(v visitor) (s page.State) {
 	} else {
 		s.State, s.Failure = g.conditionFor(v)
 		if command, is := n.needsLogin(); is && g.maySeeDetails(v) {
-			s.LoginCommand = command
+			s.LoginCommand, s.LogsInHere = command, n.pageLogin(v.request) != nil
 		}
 		if isListed {
 			n.addLists(&s, &found)

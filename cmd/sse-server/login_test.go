@@ -292,3 +292,46 @@ func TestMissingLoginIsSaid(t *testing.T) {
 	_, body := get(t, client, safe.base()+"/readyz", "")
 	ssetest.WantText(t, "/readyz", body, `"reason":"the server is waiting for a login"`)
 }
+
+// The page of a server begins its login, and the browser comes back to the page. No other page begins one, and none
+// begins for those who are not on the machine, or have tokens.
+func TestLoginFromThePage(t *testing.T) {
+	remote, env := newProtected(t), clitest.State(t)
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
+	session, client := connectTo(t, p.url), newClient(t, &http.Transport{})
+	ssetest.Want(t, "tools", toolsOf(t, session), "login")
+	send := func(base, method, origin string) (int, string) {
+		request := clitest.Must(http.NewRequestWithContext(t.Context(), method, base+"/mcp?page=login", nil))
+		if origin != "" {
+			request.Header.Set("Origin", origin)
+		}
+		resp, err := client.Do(request)
+		ssetest.Must(t, err)
+		defer resp.Body.Close()
+		return resp.StatusCode, string(clitest.Must(io.ReadAll(resp.Body)))
+	}
+	for _, origin := range []string{"", "null", "https://evil.example", "http://127.0.0.1:1", "http://localhost:1"} {
+		code, body := send(p.base(), http.MethodPost, origin)
+		ssetest.Want(t, "status for the origin "+origin, code, http.StatusForbidden)
+		ssetest.Want(t, "a link for the origin "+origin, strings.Contains(body, "/authorize"), false)
+	}
+	_, body := send(p.base(), http.MethodGet, p.base())
+	ssetest.Want(t, "a link for a GET", strings.Contains(body, "/authorize"), false)
+	code, body := send(p.base(), http.MethodPost, p.base())
+	ssetest.Want(t, "status", code, http.StatusOK)
+	var answer struct{ Link string }
+	ssetest.Must(t, json.Unmarshal([]byte(body), &answer))
+	request := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, answer.Link, nil))
+	request.Header.Set("Accept", "text/html")
+	resp, err := client.Do(request)
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	ssetest.Want(t, "the last page", resp.Request.URL.String(), p.base()+"/mcp")
+	ssetest.Want(t, "status of the last page", resp.StatusCode, http.StatusOK)
+	awaitTools(t, session, "whoami")
+	shared := startWith(t, env, "--addr", "127.0.0.1:0", "--url", newProtected(t).URL+"/mcp", "--no-start-check", "--login", "shared",
+		"--auth-tokens-file", clitest.WriteFile(t, "tokens", "alice:"+secret+"\n"))
+	code, body = send(shared.base(), http.MethodPost, shared.base())
+	ssetest.Want(t, "status with tokens", code, http.StatusUnauthorized)
+	ssetest.Want(t, "a link with tokens", strings.Contains(body, "/authorize"), false)
+}

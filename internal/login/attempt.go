@@ -92,6 +92,8 @@ type Attempt struct {
 	login *Login
 	err   error
 	ended chan struct{} // closed when the state is Done or Failed
+	// back is a page of this machine to which the browser goes after the login; empty: it is told that it is over.
+	back string
 }
 
 // Begin finds out what the server wants, gets a client, and opens the address of the redirect. Then the Attempt waits
@@ -281,6 +283,23 @@ func (a *Attempt) Link() string { return a.link }
 // of a machine can read the arguments of a program, and logs keep them. With the state in the link another user could
 // have this login end in an account of that user.
 func (a *Attempt) BrowserAddress() string { return "http://" + a.host + startPath + a.start }
+
+// setBack has the browser go to a page after the login.
+func (a *Attempt) setBack(page string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.back = page
+}
+
+// backOf returns the page to which the browser goes once the login is made; else an empty text.
+func (a *Attempt) backOf() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at != Done {
+		return ""
+	}
+	return a.back
+}
 
 // Issuer returns the issuer, for people.
 func (a *Attempt) Issuer() string { return publicURL(a.plan.issuer.Issuer) }

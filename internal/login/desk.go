@@ -118,6 +118,25 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 	return a.Link(), true, nil
 }
 
+// BeginAtPage is Begin for a browser that is at a page of the gateway, and comes back to that after the login. The page
+// must be the gateway's own.
+func (c Credentials) BeginAtPage(ctx context.Context, page string) (link string, err error) {
+	link, _, err = c.Begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	s := c.source()
+	s.asked <- struct{}{}
+	defer func() { <-s.asked }()
+	if s.attempt != nil && s.attempt.Link() == link { // else another process has the listener
+		s.attempt.setBack(page)
+	}
+	return link, nil
+}
+
+// BeginsAtPage reports whether BeginAtPage may begin a login: the browser is on this machine.
+func (c Credentials) BeginsAtPage() bool { return c.Links }
+
 // BrowserAddress returns the address with which a browser is started for the login that this process has begun last, as
 // [Attempt.BrowserAddress] does. It is empty if none waits.
 func (c Credentials) BrowserAddress() string {

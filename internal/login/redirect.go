@@ -87,6 +87,10 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 		a.isRedirected.Store(true)
 		header.Set("Location", donePath)
 		w.WriteHeader(http.StatusSeeOther)
+	case r.URL.Path == donePath && a.backOf() != "":
+		defer a.shown()
+		header.Set("Location", a.backOf())
+		w.WriteHeader(http.StatusSeeOther)
 	case r.URL.Path == donePath:
 		header.Set("Content-Type", "text/html; charset=utf-8")
 		text := "You are logged in at " + publicURL(a.plan.server.String()) + ". You can close this page."

@@ -33,6 +33,7 @@ type State struct {
 	Members   []Member `json:"members,omitempty"` // of a view: those that the visitor may use
 	// LoginCommand is what a person types to log in at the server, if that waits for it and the visitor may know.
 	LoginCommand string `json:"loginCommand,omitempty"`
+	LogsInHere   bool   `json:"logsInHere,omitempty"` // the page may begin that login: see IsLogin
 	// List has the tools that are known. Omitted says how many more there are.
 	List    []Tool `json:"list,omitempty"`
 	Omitted int    `json:"omitted,omitempty"`
@@ -156,6 +157,18 @@ func cut(text string, most int) string {
 // IsState reports whether a request is for the state of a server, or of all.
 func IsState(r *http.Request) bool {
 	return r.URL.RawQuery != "" && r.URL.Query().Get(fileParam) == stateJSON
+}
+
+// IsLogin reports whether a request of a page begins a login at the server.
+func IsLogin(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.URL.RawQuery != "" && r.URL.Query().Get(fileParam) == "login"
+}
+
+// ServeLink serves the address at which the browser goes on.
+func ServeLink(w http.ResponseWriter, r *http.Request, link string) {
+	setHeader(w.Header(), r, policy)
+	w.Header().Set("Cache-Control", "no-store")
+	httpanswer.WriteValue(w, r, http.StatusOK, map[string]string{"link": link})
 }
 
 // ServeState serves the state of a server. Its caller has checked the request as one of a client.

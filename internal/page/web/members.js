@@ -1,6 +1,6 @@
 // The servers of a view, where its tools come from, and warnings about the rules of any server, by the state that the
 // gateway has: that opens no session.
-import { el, show, named, clip, count } from './dom.js';
+import { el, show, named, clip, count, loginButton } from './dom.js';
 
 /** @typedef {{ name: string, state: string, tools?: number, failure?: { message: string, remedy?: string } }} MemberState */
 /** @typedef {{ name: string, member?: string, own?: string }} OriginOfTool */
@@ -27,7 +27,7 @@ export function membersView(url, token) {
     if (!response.ok) return; // it has not changed, or the session says what is wrong
     tag = response.headers.get('ETag') ?? '';
     const state = await response.json();
-    show(view, ...warningsParts(state.warnings ?? [], state.omittedWarnings ?? 0),
+    show(view, ...loginParts(url, state), ...warningsParts(state.warnings ?? [], state.omittedWarnings ?? 0),
       ...state.view === true ? membersParts(state.members ?? [], state.list ?? [], state.omitted ?? 0) : []);
   };
   setInterval(() => {
@@ -36,6 +36,19 @@ export function membersView(url, token) {
     ask().catch(() => {}); // the session says that the gateway does not answer
   }, looksEvery);
   return view;
+}
+
+/**
+ * loginParts says that the server is waiting for a login, and has the button for it where the page may begin one.
+ * @param {string} url of the page
+ * @param {{ loginCommand?: string, logsInHere?: boolean }} state
+ */
+function loginParts(url, { loginCommand, logsInHere }) {
+  if (!loginCommand) return [];
+  return [
+    el('h3', {}, 'The server is waiting for a login'),
+    el('p', {}, logsInHere === true && [loginButton(url), ' or run '], el('code', {}, clip(loginCommand, 300))),
+  ];
 }
 
 /**

@@ -1,6 +1,6 @@
 // The page at the root: a card for each server and view that the visitor may know of. It asks for the state of all
 // every few seconds, while it can be seen: that opens no session.
-import { el, show, button, copier, named, clip, count, say, recall, remember } from './dom.js';
+import { el, show, button, copier, named, clip, count, say, recall, remember, loginButton } from './dom.js';
 import { entries, shell } from './connect.js';
 import { tokenField, tokenForm } from './token.js';
 
@@ -30,6 +30,8 @@ import { tokenField, tokenForm } from './token.js';
  * @property {ServerFailure} [failure]
  * @property {Member[]} [members]
  * @property {ListedTool[]} [list]
+ * @property {string} [loginCommand]
+ * @property {boolean} [logsInHere]
  * @property {number} [omitted]
  * @property {string[]} [warnings]
  * @property {number} [omittedWarnings]
@@ -219,6 +221,7 @@ class Cards {
       server.description && el('p', { class: 'about', title: clip(server.description, 300) }, named(server.description, 300)),
       server.members && el('ul', { class: 'members', 'aria-label': 'Its servers' }, ...server.members.map(member => el('li', { class: looks[member.state] ?? '', title: memberText(member) },
         named(member.name, 40), el('span', { class: 'hidden' }, `: ${wordsOf[member.state] ?? member.state}`), member.tools !== undefined && el('small', {}, ' ', member.tools)))),
+      server.loginCommand && el('p', {}, server.logsInHere === true && [loginButton(url), ' or run '], el('code', {}, clip(server.loginCommand, 300))),
       failuresOf(server),
       warningsOf(server),
       el('p', { class: 'counts' }, countsOf(server)),

@@ -251,6 +251,22 @@ func (u URL) LoginNeeded() (command string, is bool) {
 	return "", false
 }
 
+// PageLogin are Credentials of a person who may log in from a page of the gateway.
+type PageLogin interface {
+	// BeginsAtPage reports whether a page may begin a login here.
+	BeginsAtPage() bool
+	// BeginAtPage begins a login, and returns the link to it. The browser comes back to the page after it.
+	BeginAtPage(ctx context.Context, page string) (link string, err error)
+}
+
+// PageLogin returns what begins a login from a page; nil if none may begin there.
+func (u URL) PageLogin() PageLogin {
+	if login, ok := u.Credentials.(PageLogin); ok && login.BeginsAtPage() {
+		return login
+	}
+	return nil
+}
+
 // Authorizer is an upstream.Authorizer.
 type Authorizer = func(ctx context.Context, refused string) (header string, err error)
 
