@@ -204,7 +204,7 @@ func TestRequestsHaveTheMembersOfTheirOwnCredentials(t *testing.T) {
 			t.Helper()
 			m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, json.RawMessage(params)))
 			ssetest.Must(t, err)
-			m.Context, _ = asker.WithRequest(nil, credentials)
+			m.Context, _ = asker.WithRequest(t.Context(), credentials)
 			ssetest.Must(t, c.conn.SendRequest(m, 9))
 			return strings.Join(c.take(), "\n")
 		}
@@ -310,7 +310,7 @@ func TestPagesForFewerMembers(t *testing.T) {
 		list := func(credentials, params string) (got []string) {
 			m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", "tools/list", json.RawMessage(params)))
 			ssetest.Must(t, err)
-			m.Context, _ = asker.WithRequest(nil, credentials)
+			m.Context, _ = asker.WithRequest(t.Context(), credentials)
 			ssetest.Must(t, c.conn.SendRequest(m, 9))
 			return c.take()
 		}

@@ -380,7 +380,7 @@ func TestCallsThatAreSentToNoMember(t *testing.T) {
 					a.conn().end(io.EOF)
 				}
 				synctest.Wait()
-				ctx, beside := asker.WithRequest(nil, "")
+				ctx, beside := asker.WithRequest(t.Context(), "")
 				m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", "tools/call", json.RawMessage(`{"name":"a__t"}`)))
 				ssetest.Must(t, err)
 				m.Context = ctx

@@ -29,7 +29,7 @@ func TestAMergeHoldsUpNothing(t *testing.T) {
 		"a list without a member": func(t *testing.T, w *world) {
 			m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", "tools/list", json.RawMessage("{}")))
 			ssetest.Must(t, err)
-			m.Context, _ = asker.WithRequest(nil, "weak")
+			m.Context, _ = asker.WithRequest(t.Context(), "weak")
 			ssetest.Must(t, w.c.conn.SendRequest(m, 2))
 			time.Sleep(6 * time.Second)
 		},

@@ -30,7 +30,6 @@ type plan struct {
 	server   *url.URL
 	resource string // to send, whatever is asked; empty: none
 	issuer   issuer
-	scopes   []string
 	noted    []string // scopes that the challenge or the metadata name
 	isOld    bool     // it has no metadata (RFC 9728): MCP 2025-03-26
 }
