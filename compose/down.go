@@ -77,8 +77,8 @@ func (s *session) send(r request, to destination) error {
 	if r.m.Method == mcp.MethodCallTool {
 		s.lastCalled = to.link.m.Name
 	}
-	s.unlock()
 	r.beside.LeadsTo(to.link.m.Name, to.own) // before the answer, which may come inside the call
+	s.unlock()
 	err = c.sendRequest(m, r.number)
 	if err == nil {
 		return nil
