@@ -141,6 +141,7 @@ bench-compare:
 	bin/compare --mode pairs --rounds 5
 	bin/compare --mode pairs --rounds 5 --transport streamable
 	bin/compare --mode views --rounds 5 --payload 32
+	bin/compare --mode lists --rounds 10
 	bin/compare --mode idle
 	bin/compare --mode storm --rounds 5
 	bin/compare --mode replicas --rounds 5

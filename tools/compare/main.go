@@ -17,7 +17,7 @@ import (
 
 // arguments are the command line.
 type arguments struct {
-	Mode   string `enum:"call,connect,pairs,idle,storm,replicas,views,peers" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server, or the npm package mcp-proxy. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed. replicas: calls to the replica of their session, to others, and to a gateway without NATS. views: calls through selections and views, against the gateway alone. peers: what happens with sse-server and with programs of npm in four situations; no speeds."`
+	Mode   string `enum:"call,connect,pairs,idle,storm,replicas,views,lists,peers" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server, or the npm package mcp-proxy. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed. replicas: calls to the replica of their session, to others, and to a gateway without NATS. views: calls through selections and views, against the gateway alone. lists: the list of tools of a view of 50 servers with 40 tools each, from memory, while they boot. peers: what happens with sse-server and with programs of npm in four situations; no speeds."`
 	Bin    string `default:"bin" placeholder:"DIR" help:"Where sse-server, echo, proxy, inprocess and nats-server are."`
 	Rounds int    `default:"5" help:"Rounds of each."`
 
@@ -38,7 +38,7 @@ type arguments struct {
 	Streams int           `default:"10000" help:"idle: streams."`
 
 	Peers string        `placeholder:"DIR" help:"peers: where node_modules has supergateway, mcp-proxy and mcp-remote."`
-	Boot  time.Duration `default:"8s" help:"peers: how long the server boots that does."`
+	Boot  time.Duration `default:"8s" help:"lists, peers: how long servers boot."`
 
 	Rest time.Duration `default:"2s" help:"idle, storm: how long streams that opened, or closed, get to come to rest."`
 
@@ -106,6 +106,8 @@ func (a *arguments) compare(ctx context.Context, w io.Writer) error {
 		return a.compareStorm(ctx, w)
 	case "views":
 		return a.compareViews(ctx, w)
+	case "lists":
+		return a.compareLists(ctx, w)
 	case "replicas":
 		return a.compareReplicas(ctx, w)
 	case "peers":

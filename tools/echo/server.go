@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -26,6 +27,7 @@ type server struct {
 	dieAt   int // the call at which run fails; 0: never
 	calls   int // that came
 	ask     bool
+	tools   json.RawMessage
 	asked   map[jsonrpc.ID][]byte // answers that wait for the client's, by the id of the request to it
 
 	reports, answers [][]byte // what came together; reports are sent first
@@ -33,7 +35,7 @@ type server struct {
 }
 
 func newServer(in io.Reader, out io.Writer, shuffle bool) *server {
-	return &server{in: bufio.NewReaderSize(in, maxLine), out: out, shuffle: shuffle}
+	return &server{in: bufio.NewReaderSize(in, maxLine), out: out, shuffle: shuffle, tools: toolList(0)}
 }
 
 // run serves until stdin ends. It fails on a line over maxLine, on what cannot be
@@ -107,7 +109,7 @@ func (s *server) receive(line []byte) {
 	case "ping":
 		s.answer(m.ID, json.RawMessage(`{}`))
 	case "tools/list":
-		s.answer(m.ID, toolList)
+		s.answer(m.ID, s.tools)
 	case "tools/call":
 		s.call(m)
 	default:
@@ -181,10 +183,19 @@ func initializeResult(m *jsonrpc.Message) json.RawMessage {
 		`{"protocolVersion":%s,"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1.0"}}`, version)
 }
 
-// toolList declares progress as safe to repeat, and echo not, so that both kinds can
-// be lost.
-var toolList = json.RawMessage(`{"tools":[` +
-	`{"name":"echo","description":"Returns the message.","inputSchema":` + messageSchema + `},` +
-	`{"name":"progress","description":"Returns the message, and reports it as progress before.","annotations":{"readOnlyHint":true},"inputSchema":` + messageSchema + `}]}`)
+// toolList returns the result of tools/list. It declares progress as safe to repeat, and echo not, so that both kinds
+// can be lost. If all is more than two, it has others beside them, each of some 350 bytes.
+func toolList(all int) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteString(`{"tools":[` +
+		`{"name":"echo","description":"Returns the message.","inputSchema":` + messageSchema + `},` +
+		`{"name":"progress","description":"Returns the message, and reports it as progress before.",` +
+		`"annotations":{"readOnlyHint":true},"inputSchema":` + messageSchema + `}`)
+	for n := 2; n < all; n++ {
+		fmt.Fprintf(&b, `,{"name":"tool_%d","description":%q,"inputSchema":%s}`, n, strings.Repeat("word ", 40), messageSchema)
+	}
+	b.WriteString(`]}`)
+	return b.Bytes()
+}
 
 const messageSchema = `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`
