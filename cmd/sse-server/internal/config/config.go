@@ -108,7 +108,7 @@ type Config struct {
 		File   string `placeholder:"FILE" help:"Add it to this file."`
 		// Replace and Undo need a file.
 		Replace bool `help:"With --write, also take over an entry with its name that has more than a URL, such as the command that sse-server serves now."`
-		Undo    bool `help:"Restore the entries that --write has changed. One that somebody has changed since stays."`
+		Undo    bool `help:"Restore the entries that the last --write or init has changed. One that somebody has changed since stays."`
 	} `cmd:"" name:"connect" help:"Print what a client such as cursor needs to use this sse-server, with the options that it serves with, or the one at --url. With --write, add it to the client's file."`
 	LogIn struct {
 		Target       string   `arg:"" optional:"" name:"url-or-name" help:"URL of the server, or its name in the file of --config."`
