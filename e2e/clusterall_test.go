@@ -145,7 +145,7 @@ func TestReplicasUnderChaos(t *testing.T) {
 	c := &chaosRun{ledger: newLedger(chaosBound), t: t, name: "replicas", seed: *chaosSeed, calmFile: filepath.Join(t.TempDir(), "calm")}
 	c.setCalm(true)
 	all := startReplicas(t, slices.Concat(chaosWaits, c.child())...)
-	c.urls = []string{all.url}
+	c.urls, c.tools = []string{all.url}, []string{"echo"}
 	over := make(chan struct{})
 	var wg sync.WaitGroup
 	for n := range 2 * chaosClients {

@@ -71,9 +71,8 @@ func TestThroughTheGateway(t *testing.T) {
 				t.Error(err)
 			}
 			clients.Wait()
-			if all := w.daemons(); len(all) != 1 {
-				t.Errorf("%d daemons run: %v", len(all), all)
-			}
+			// Both clients may start a daemon. One of them finds the other, and ends.
+			w.eventually("one daemon runs", func() bool { return len(w.daemons()) == 1 })
 		})
 	}
 }

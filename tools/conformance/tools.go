@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -162,12 +163,14 @@ func answer(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// addTriggers adds the tools that change a list while a client listens.
+// addTriggers adds the tools that change a list while a client listens. The list is another one after each call: a
+// gateway that compares lists tells nobody of one that is the same.
 func addTriggers(s *mcp.Server) {
+	var changes atomic.Int64
+	later := func() string { return fmt.Sprintf("came with change %d", changes.Add(1)) }
 	add(s, &mcp.Tool{Name: "test_trigger_tool_change"},
 		func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
-			// To replace a tool by the same is a change of the list too.
-			add(s, &mcp.Tool{Name: "grown"},
+			add(s, &mcp.Tool{Name: "grown", Description: later()},
 				func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
 					return answer("grown"), nil
 				})
@@ -175,7 +178,7 @@ func addTriggers(s *mcp.Server) {
 		})
 	add(s, &mcp.Tool{Name: "test_trigger_prompt_change"},
 		func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, error) {
-			s.AddPrompt(&mcp.Prompt{Name: "grown", Description: "came later"},
+			s.AddPrompt(&mcp.Prompt{Name: "grown", Description: later()},
 				func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 					return messages(&mcp.TextContent{Text: "grown"}), nil
 				})
