@@ -82,7 +82,7 @@ func chaosConfigurations() map[string]func(c *chaosRun) (flags []string, servers
 			c.tools = []string{"each__echo", "remote__echo", "shared__echo"}
 			c.views = map[string]any{"team": map[string]any{"servers": map[string]any{"each": nil, "remote": nil, "shared": nil}}}
 			return nil, map[string]any{
-				"each":   map[string]any{"command": c.child()[1:], "max-in-flight": 8},
+				"each":   map[string]any{"command": append(c.child()[1:], "--loses"), "max-in-flight": 1},
 				"remote": map[string]any{"url": c.remote.URL + "/mcp"},
 				"shared": map[string]any{"command": c.child()[1:], "sessions": "shared"},
 			}

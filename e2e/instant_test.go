@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -49,7 +50,10 @@ func TestClientHasItsToolsBeforeTheServerHasBooted(t *testing.T) {
 func TestClientOfAViewHasItsToolsBeforeTheServersHaveBooted(t *testing.T) {
 	t.Parallel()
 	boots := t.TempDir()
-	names := []string{"amber", "beryl", "coral", "flint", "garnet", "jade"}
+	names := []string{"coral"}
+	for n := range 19 {
+		names = append(names, fmt.Sprint("other", n))
+	}
 	boot := func() {
 		for _, name := range names {
 			ssetest.Must(t, os.WriteFile(filepath.Join(boots, name), nil, 0o600))
@@ -88,7 +92,7 @@ func TestClientOfAViewHasItsToolsBeforeTheServersHaveBooted(t *testing.T) {
 			t.Errorf("a call of coral has started another server: %s", line)
 		}
 	}
-	ssetest.Want(t, "a process has started", len(g.started()) > 0, true)
+	ssetest.Want(t, "processes for a client of twenty servers that calls one", len(g.started()), 1)
 }
 
 // A server of which something is remembered is kept warm during its start check.
