@@ -58,41 +58,80 @@ func (r *run) isPublic(context.Context) (string, error) {
 const initializeOfConnector = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 	`"capabilities":{},"clientInfo":{"name":"sse-server check","version":"1"}}}`
 
-// asStranger sends an initialize without a token, as a connector does first. The caller closes the body.
-func (r *run) asStranger(ctx context.Context, at *url.URL) (*http.Response, error) {
-	given := r.Header
-	defer func() { r.Header = given }()
-	r.Header = given.Clone()
-	r.Header.Del("Authorization")
-	return r.send(ctx, http.MethodPost, at.String(), initializeOfConnector,
-		map[string]string{"Accept": "application/json, text/event-stream"})
+// stranger is what a server has answered to a request of nobody.
+type stranger struct {
+	status    int
+	isPage    bool // a web page is there
+	challenge oauthex.Challenge
 }
 
-// challenges checks that a 401 says where to log in.
+// asStranger sends an initialize as a connector does first: with none of the headers that the user has given but Host,
+// and without the password of the URL. A server that has only HTTP+SSE gets its GET. A session that opens is ended.
+func (r *run) asStranger(ctx context.Context, at *url.URL) (stranger, error) {
+	given := r.Header
+	defer func() { r.Header = given }()
+	r.Header = http.Header{}
+	if host := given.Get("Host"); host != "" {
+		r.Header.Set("Host", host)
+	}
+	address := withoutUser(at)
+	method, body, accept := http.MethodPost, initializeOfConnector, "application/json, text/event-stream"
+	if r.worked(sseEndpoint) && !r.worked(streamableInitialize) {
+		method, body, accept = http.MethodGet, "", "text/event-stream"
+	}
+	response, err := r.send(ctx, method, address, body, map[string]string{"Accept": accept})
+	if err != nil {
+		return stranger{}, err
+	}
+	response.Body.Close()
+	if id := response.Header.Get("Mcp-Session-Id"); id != "" {
+		s := openSession{id: id, version: "2025-11-25"}
+		if ended, err := r.send(ctx, http.MethodDelete, address, "", s.header()); err == nil {
+			ended.Body.Close()
+		}
+	}
+	return stranger{response.StatusCode, strings.HasPrefix(response.Header.Get("Content-Type"), "text/html"),
+		challengeIn(response)}, nil
+}
+
+// withoutUser returns a URL without the user and password in it, which no connector has.
+func withoutUser(at *url.URL) string {
+	public := *at
+	public.User = nil
+	return public.String()
+}
+
+// challenges checks that the server takes a request without a token, or answers 401 and says where to log in:
+// connectors begin a login at no other answer.
 func (r *run) challenges(ctx context.Context) (string, error) {
 	if r.at == nil {
 		return "", untried("there is no URL")
 	}
-	response, err := r.asStranger(ctx, r.at)
+	answer, err := r.asStranger(ctx, r.at)
 	if err != nil {
 		return "", err
 	}
-	response.Body.Close()
-	r.connector.status = response.StatusCode
-	if response.StatusCode != http.StatusUnauthorized {
-		return fmt.Sprintf("no login is asked for: HTTP %d without a token", response.StatusCode), nil
-	}
-	r.connector.challenge = challengeIn(response)
-	switch c := r.connector.challenge; {
-	case c.Scheme != "bearer":
+	r.connector.status, r.connector.challenge = answer.status, answer.challenge
+	switch isTaken := answer.status >= 200 && answer.status < 300; {
+	case isTaken && !answer.isPage:
+		return fmt.Sprintf("no login is asked for: HTTP %d without a token", answer.status), nil
+	case isTaken:
+		return "", &fault{"without a token there is a web page, and no 401 with a challenge", sendChallenge}
+	case answer.status != http.StatusUnauthorized:
+		return "", &fault{fmt.Sprintf("without a token it answers HTTP %d, and not 401 with a challenge", answer.status),
+			sendChallenge}
+	case answer.challenge.Scheme != "bearer":
 		return "", &fault{"the 401 has no WWW-Authenticate: Bearer", "have the server, or the proxy in front of it, " +
 			"send WWW-Authenticate: Bearer resource_metadata=\"URL\""}
-	case c.Params["resource_metadata"] == "":
+	case answer.challenge.Params["resource_metadata"] == "":
 		return "", &fault{"WWW-Authenticate has no resource_metadata",
 			"have the server name the URL of its metadata there"}
 	}
-	return "names " + r.connector.challenge.Params["resource_metadata"], nil
+	return "names " + answer.challenge.Params["resource_metadata"], nil
 }
+
+const sendChallenge = "have the server, or the proxy in front of it, take the request, or answer 401 with " +
+	"WWW-Authenticate: Bearer resource_metadata=\"URL\""
 
 // isLocked reports whether the server asks for a login.
 func (r *run) isLocked() bool { return r.at != nil && r.connector.status == http.StatusUnauthorized }
@@ -102,9 +141,15 @@ func (r *run) metadataAtPath(ctx context.Context) (string, error) {
 	return r.resourceAt(ctx, wellKnown(r.at, "oauth-protected-resource", r.at.EscapedPath()))
 }
 
-// metadataAtRoot reads them where clients look that do not know the other place.
+// metadataAtRoot reads them where clients look last, which need none there that have found others: those of several
+// servers cannot all be there.
 func (r *run) metadataAtRoot(ctx context.Context) (string, error) {
-	return r.resourceAt(ctx, wellKnown(r.at, "oauth-protected-resource", ""))
+	detail, err := r.resourceAt(ctx, wellKnown(r.at, "oauth-protected-resource", ""))
+	isNamed := r.connector.challenge.Params["resource_metadata"] != ""
+	if isFault(err) && (isNamed || r.worked(connectorAtPath)) {
+		return "", missing(err.Error() + "; clients need none there")
+	}
+	return detail, err
 }
 
 // resourceAt reads the metadata of the server at one place, which must name the same resource as the place before.
@@ -132,7 +177,7 @@ func (r *run) resourceAt(ctx context.Context, at string) (string, error) {
 
 // namesItself checks that the resource is the URL itself: connectors ask for tokens of it.
 func (r *run) namesItself(context.Context) (string, error) {
-	if r.connector.resource != r.at.String() {
+	if r.connector.resource != withoutUser(r.at) {
 		return "", &fault{fmt.Sprintf("the resource is %s, and the URL is %s", r.connector.resource, r.at.Redacted()),
 			"enter the resource as the URL of the connector, or have the server name that URL"}
 	}
@@ -166,7 +211,7 @@ func (r *run) audiences() []string {
 func (r *run) isAudience(context.Context) (string, error) {
 	wanted := r.connector.resource
 	if wanted == "" {
-		wanted = r.at.String()
+		wanted = withoutUser(r.at)
 	}
 	if all := r.audiences(); !slices.Contains(all, wanted) {
 		return "", &fault{fmt.Sprintf("the token is for %s, and the resource is %s", strings.Join(all, ", "), wanted),
@@ -175,26 +220,28 @@ func (r *run) isAudience(context.Context) (string, error) {
 	return "aud is the resource", nil
 }
 
-// takesSlash checks that the URL with a slash at its end, or without the one that it has, is answered alike: connectors
-// add and remove it.
+// takesSlash tells whether the URL with a slash at its end, or without the one that it has, is answered alike: people
+// who enter the URL add and leave out the slash.
 func (r *run) takesSlash(ctx context.Context) (string, error) {
 	if r.at == nil || r.connector.status == 0 {
 		return "", untried("the server has not answered an initialize")
 	}
-	other := *r.at
-	if other.RawPath = ""; strings.HasSuffix(other.Path, "/") {
-		other.Path = strings.TrimSuffix(other.Path, "/")
-	} else {
-		other.Path += "/"
+	if r.at.Path == "" || r.at.Path == "/" { // the same request
+		return "the URL has no path", nil
 	}
-	response, err := r.asStranger(ctx, &other)
+	other, escaped := *r.at, r.at.EscapedPath()
+	without, hasSlash := strings.CutSuffix(escaped, "/")
+	if other.RawPath = without; !hasSlash {
+		other.RawPath = escaped + "/"
+	}
+	other.Path, _ = url.PathUnescape(other.RawPath) // EscapedPath is valid
+	answer, err := r.asStranger(ctx, &other)
 	if err != nil {
 		return "", err
 	}
-	response.Body.Close()
-	if response.StatusCode != r.connector.status {
-		return "", &fault{fmt.Sprintf("%s answers HTTP %d, and the URL HTTP %d", other.Path, response.StatusCode,
-			r.connector.status), "have the proxy, or the server, take both, without a redirect"}
+	if answer.status != r.connector.status {
+		return "", missing(fmt.Sprintf("%s answers HTTP %d, and the URL HTTP %d: enter the URL as it is", other.Path,
+			answer.status, r.connector.status))
 	}
 	return other.Path + " is answered alike", nil
 }

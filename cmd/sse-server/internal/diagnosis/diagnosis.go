@@ -111,7 +111,7 @@ var steps = []step{
 	{name: "CORS", when: (*run).isForPage, try: (*run).cors},
 }
 
-// loginSteps follow if some step has failed for want of a token. They are what clients do then, in the
+// loginSteps follow if some step has failed for want of a token, or a connector has to log in. They are what clients do then, in the
 // order of MCP 2025-11-25 (authorization, discovery).
 var loginSteps = []step{
 	{name: "OAuth: resource metadata", try: (*run).readResource},
@@ -183,11 +183,15 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 	}
 	defer r.close()
 	works := r.walk(ctx, steps)
-	if r.challenge != nil && ctx.Err() == nil {
-		r.walk(ctx, loginSteps)
-	}
 	if r.Connector != "" && ctx.Err() == nil {
 		works = r.walk(ctx, connectorSteps) && works
+		if r.challenge == nil && r.isLocked() { // a connector has no token, whatever the user has given
+			r.challenge = &r.connector.challenge
+		}
+	}
+	if r.challenge != nil && ctx.Err() == nil {
+		canLogIn := r.walk(ctx, loginSteps)
+		works = works && (canLogIn || r.Connector == "")
 	}
 	return works
 }
