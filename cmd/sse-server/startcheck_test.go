@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -144,6 +145,18 @@ func TestWrongStartIsToldWhileItGoesOn(t *testing.T) {
 		p.stop()
 		p.wantExit(exit.OK)
 	}
+}
+
+// On a terminal, too, a person reads at once that a server waits for a login: a late start is not kept out of the log.
+func TestLateStartIsInTheLog(t *testing.T) {
+	t.Parallel()
+	p := launchMain(t, &Main{
+		Args:      []string{"--addr", "127.0.0.1:0", "--close-timeout", "50ms", "--", "sh", "-c", "echo please visit https://login.example.com/ >&2; exec sleep 1000"},
+		LookupEnv: clitest.Environment(nil), Silence: 200 * time.Millisecond, starts: observe.NewStarts(),
+	})
+	p.log.await(t, 1, "please visit https://login.example.com/")
+	p.stop()
+	p.wantExit(exit.OK)
 }
 
 // The start check tells of the process that was asked to initialize, not of the warm one that started after it.

@@ -181,7 +181,11 @@ func (all *startCheck) refresh() {
 	}
 	for _, one := range all.waiting {
 		var lines []string
-		if !one.told && time.Since(one.began) >= all.after {
+		isLate := time.Since(one.began) >= all.after
+		if isLate {
+			all.log.Late(one.name)
+		}
+		if !one.told && isLate {
 			words, excuse := forprogram.Of(one.gw).Saying()
 			lines = late(one.server, words, excuse, time.Since(one.began) >= quiet*all.after)
 			switch {

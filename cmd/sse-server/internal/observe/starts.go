@@ -13,10 +13,12 @@ import (
 // for concurrent use. A nil Starts keeps nothing out.
 //
 //	a check begins     lines about the server's processes are held
+//	its start is late  they are written, and so are later ones: it may wait for a person, and say so in them
 //	it has started     they are written, and so are later ones
 //	it has failed      they are dropped, and so are later ones until it has a session
 //
-// A log at level debug has all lines at once.
+// Errors are written at once: they are of sse-server, such as about a process that cannot be killed. A log at level
+// debug has all lines at once.
 type Starts struct {
 	mu sync.Mutex // guards what follows
 	of map[string]*startLines
@@ -61,24 +63,22 @@ func (s *Starts) Begin(server string) {
 	s.of[server] = &startLines{}
 }
 
-// End says how a check has ended. The caller then says why a server has failed.
+// Late says that the check of a server takes longer than people wait without a word.
+func (s *Starts) Late(server string) { s.End(server, false) }
+
+// End says how a check has ended. The caller then says why a server has failed. End does nothing after Late or Forget.
 func (s *Starts) End(server string, hasFailed bool) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lines := s.of[server]
-	if hasFailed {
+	switch {
+	case s.of[server] == nil:
+	case hasFailed:
 		s.of[server] = &startLines{hasFailed: true}
-		return
-	}
-	delete(s.of, server)
-	if lines == nil {
-		return
-	}
-	for _, line := range lines.held {
-		_ = line.to.Handle(context.Background(), line.record) // it writes to memory
+	default:
+		s.release(server)
 	}
 }
 
@@ -89,11 +89,17 @@ func (s *Starts) Forget() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for server, lines := range s.of {
-		if lines.hasFailed {
-			delete(s.of, server)
-		}
+	for server := range s.of {
+		s.release(server)
 	}
+}
+
+// release writes what is held of a server, and ends what is kept out. The caller has mu.
+func (s *Starts) release(server string) {
+	for _, line := range s.of[server].held {
+		_ = line.to.Handle(context.Background(), line.record) // it writes to memory
+	}
+	delete(s.of, server)
 }
 
 // keep reports whether a line is held or dropped.
@@ -102,7 +108,7 @@ func (s *Starts) keep(h *startHandler, r slog.Record) bool {
 	defer s.mu.Unlock()
 	lines := s.of[h.server]
 	switch {
-	case lines == nil:
+	case lines == nil || r.Level >= slog.LevelError:
 		return false
 	case lines.hasFailed && slices.Contains(hasSession, r.Message):
 		delete(s.of, h.server)

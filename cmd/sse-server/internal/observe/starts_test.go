@@ -56,15 +56,53 @@ func TestLinesOfStarts(t *testing.T) {
 	ofB.Info("exited")
 	ssetest.Want(t, "with a session", said(), "\"session started\" b\nexited b\n")
 
+	starts.Begin("b")
 	starts.End("b", true)
 	starts.Begin("a")
+	ofA.Info("stderr")
+	ssetest.Want(t, "of two that are kept out", said(), "")
 	starts.Forget()
 	ofB.Info("exited")
+	starts.End("a", true) // of the configuration before
+	ofA.Info("exited")
+	ssetest.Want(t, "of a new configuration", said(), "stderr a\nexited b\nexited a\n")
+
+	starts.Begin("a")
 	ofA.Info("exited")
 	level.Set(slog.LevelDebug)
 	ofA.Info("stderr")
 	starts.End("a", false)
-	ssetest.Want(t, "of a new configuration, and at level debug", said(), "exited b\nstderr a\nexited a\n")
+	ssetest.Want(t, "at level debug", said(), "stderr a\nexited a\n")
+}
+
+// An error is written at once, and all lines about a server whose start is late.
+func TestLinesThatAreNotKeptOut(t *testing.T) {
+	var out bytes.Buffer
+	starts := NewStarts()
+	log := starts.Logger(slog.New(slog.NewTextHandler(&out, nil))).With("server", "a", "pid", 7)
+	want := func(after string, messages ...string) {
+		t.Helper()
+		var got []string
+		for _, line := range regexp.MustCompile(`msg=(\w+)`).FindAllStringSubmatch(out.String(), -1) {
+			got = append(got, line[1])
+		}
+		ssetest.Want(t, after, got, messages)
+	}
+	starts.Begin("a")
+	log.Info("visit")
+	log.Error("survives")
+	want("an error while the check goes on", "survives")
+	starts.Late("a")
+	want("a late start", "survives", "visit")
+	log.Info("waits")
+	starts.End("a", true)
+	log.Warn("exited")
+	want("its end", "survives", "visit", "waits", "exited")
+	starts.Begin("a")
+	starts.End("a", true)
+	log.Error("leaks")
+	log.Warn("again")
+	want("an error after a check that has failed", "survives", "visit", "waits", "exited", "leaks")
 }
 
 // A log that is on no terminal has all lines.
@@ -72,6 +110,7 @@ func TestLogWithoutATerminal(t *testing.T) {
 	var none *Starts
 	log := slog.New(slog.DiscardHandler)
 	none.Begin("a")
+	none.Late("a")
 	none.End("a", true)
 	none.Forget()
 	ssetest.Want(t, "the logger", none.Logger(log), log)
