@@ -26,8 +26,9 @@ func TestProgramsThatServeHTTPAreRecognized(t *testing.T) {
 		"Server listening on port 3001": "3001", "listening on :8080": "8080", "MCP Streamable HTTP Server listening on port 3000": "3000",
 		"INFO:     Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)": "8000", "Server started on 0.0.0.0:9000": "9000",
 		"MCP Server running on stdio": "", "connected to db:5432": "", "Secure MCP Filesystem Server running on stdio | Client 1.2.3": "", "started at 12:30:45": "",
-		"Starting Streamable HTTP server on port 3001": "3001", "Starting at 12:30:45": "", "[7] Connecting to remote server: http://127.0.0.1:3001/mcp": "",
+		"Starting Streamable HTTP server on port 3001": "3001", "Starting server on 0.0.0.0:9000": "9000", "Starting at 12:30:45": "", "[7] Connecting to remote server: http://127.0.0.1:3001/mcp": "",
 		"Starting MCP server 'a server of notes' with transport 'streamable-http' on http://127.0.0.1:8000/mcp": "8000", "Starting MCP server 'notes' with transport 'stdio'": "",
+		"Starting server, connecting to the database at postgres://db:5432/x": "", "Starting worker at redis://cache:6379": "", "Starting server, with Postgres on port 5432": "",
 	} {
 		got := ""
 		if found := servesHTTP[0].FindStringSubmatch(line); found != nil {
@@ -53,6 +54,8 @@ func TestRemedies(t *testing.T) {
 	}{
 		{command, "could not connect to the server: connect to http://127.0.0.1:8080/mcp: the sse-server of this name differs in the variable MY_TOKEN: stop it (kill 7), or give --connect another port", "stop it (kill 7), or give --connect another port"},
 		{command, "connect to http://127.0.0.1:8080/mcp: the sse-server of this name differs in the directory: stop it (kill 7), or give --connect another port; with --dir DIR, and files by their whole paths, it is one for all directories", "another port; with --dir DIR, and files"},
+		{command, ended + "Starting server, connecting to the database at postgres://db:5432/x | Error: connect ECONNREFUSED 10.0.0.5:5432", "start what the program connects to"},
+		{command, late + "Starting MCP server 'notes' with transport 'streamable-http' on http://127.0.0.1:8000/mcp", "serve it with --url http://127.0.0.1:8000/mcp"},
 		{command, ended + "npm error 404  '@x/y@*' is not in this registry.", "name of the package"},
 		{command, late + "bash: line 1: {jsonrpc:2.0,id:0,method:initialize: command not found", "this is a shell"},
 		{command, late + "zsh: command not found: jsonrpc:2.0", "this is a shell"},
