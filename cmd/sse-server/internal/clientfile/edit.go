@@ -51,15 +51,30 @@ var errBusy = errors.New("another program changes it all the time: close the cli
 // record has what was done to a file.
 type record struct {
 	File    string             `json:"file"`
-	Run     string             `json:"run"` // the last one that has changed it
 	Entries map[string]changed `json:"entries"`
 }
 
 // changed is an entry that was changed: the texts of it. Before is nil if there was none, and After is empty if there
-// is none since.
+// is none since. Run is the last one that has changed it; empty if Undo has found since that somebody else has, too.
 type changed struct {
 	Before *string `json:"before"`
 	After  string  `json:"after"`
+	Run    string  `json:"run"`
+}
+
+// last returns the entries that the last run has changed, among those with a name or all if that is empty; and the run.
+func (r record) last(name string) (names []string, run string) {
+	for of, one := range r.Entries {
+		switch {
+		case name != "" && of != name:
+		case one.Run > run:
+			names, run = []string{of}, one.Run
+		case one.Run == run:
+			names = append(names, of)
+		}
+	}
+	slices.Sort(names)
+	return names, run
 }
 
 // is reports whether an entry, which is there or not, is as the change has left it.
@@ -176,14 +191,13 @@ func (e *Editor) note(file string, of form, before, after []byte, names []string
 		if there == isThere && was == is {
 			continue
 		}
-		one := changed{After: is}
+		one := changed{After: is, Run: e.run}
 		if earlier, known := r.Entries[name]; known && earlier.is(of, was, there) {
 			one.Before = earlier.Before
 		} else if there {
 			one.Before = &was
 		}
 		r.Entries[name] = one
-		r.Run = e.run
 	}
 	return e.write(file, r)
 }
@@ -212,14 +226,15 @@ func (e *Editor) Exchange(c clients.Client, file string, names []string, s clien
 }
 
 // RunOf reports whether there is something that Undo could restore in a file, of an entry with a name, or of all if
-// that is empty, and returns the run that has changed the file last: a later one is greater.
+// that is empty, and returns the run that Undo would restore: a later one is greater. It is empty for entries that Undo
+// has left as they are.
 func (e *Editor) RunOf(file, name string) (run string, ok bool) {
 	r, err := e.read(file)
 	if err != nil {
 		return "", false
 	}
-	_, ok = r.Entries[name]
-	return r.Run, ok || name == "" && len(r.Entries) > 0
+	names, run := r.last(name)
+	return run, len(names) > 0
 }
 
 // Undone says what Undo has done.
@@ -229,8 +244,9 @@ type Undone struct {
 	Restored, Changed []string
 }
 
-// Undo restores the entries that Write has changed in a file: that with a name, or all if that is empty. An entry that
-// somebody has changed since stays as it is.
+// Undo restores the entries that the last run has changed in a file: that with a name, or all if that is empty. The
+// next Undo restores those of the run before. An entry comes back as it was before the first run that has changed it;
+// one that somebody else has changed since stays as it is, and its turn comes after those of all runs.
 func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error) {
 	unlock, err := e.lock()
 	if err != nil {
@@ -241,16 +257,10 @@ func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error)
 	if err != nil {
 		return u, err
 	}
-	var names []string
-	for of := range r.Entries {
-		if name == "" || of == name {
-			names = append(names, of)
-		}
-	}
+	names, _ := r.last(name)
 	if len(names) == 0 {
 		return u, fmt.Errorf("%s: sse-server has changed nothing in it that could be restored", file)
 	}
-	slices.Sort(names)
 	of := formOf(c.Entry)
 	_, err = e.edit(file, func(text []byte) ([]byte, error) {
 		u = Undone{}
@@ -279,6 +289,11 @@ func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error)
 	}
 	for _, name := range u.Restored {
 		delete(r.Entries, name)
+	}
+	for _, name := range u.Changed {
+		one := r.Entries[name]
+		one.Run = ""
+		r.Entries[name] = one
 	}
 	return u, e.write(file, r)
 }

@@ -75,6 +75,41 @@ func TestUndoLeavesAnEntryThatIsThereAgain(t *testing.T) {
 	ssetest.Want(t, "the file", contentOf(t, file), `{"mcpServers":{"a":{"command":"new"}}}`)
 }
 
+// Undo takes back one run, the last one, and then the one before. An entry that somebody has changed since does not keep
+// the earlier runs from going back.
+func TestUndoTakesBackOneRun(t *testing.T) {
+	const before = `{"mcpServers":{"a":{"command":"x"}}}`
+	for name, test := range map[string]struct {
+		byHand bool
+		undone []Undone
+	}{
+		"as they were left": {false, []Undone{{Restored: []string{"new"}}, {Restored: []string{"a", "gateway"}}}},
+		"changed by hand":   {true, []Undone{{Changed: []string{"new"}}, {Restored: []string{"a", "gateway"}}, {Changed: []string{"new"}}}},
+	} {
+		c, file, dir := named(t, "cursor"), filepath.Join(t.TempDir(), "mcp.json"), t.TempDir()
+		ssetest.Must(t, os.WriteFile(file, []byte(before), 0o600))
+		monday, tuesday := NewEditor(dir), NewEditor(dir)
+		monday.run, tuesday.run = "1", "2"
+		_, err := monday.Exchange(c, file, []string{"a"}, gatewayEntry)
+		ssetest.Must(t, err)
+		_, err = tuesday.Write(c, file, []clients.Server{{Name: "new", URL: address}}, false)
+		ssetest.Must(t, err)
+		if test.byHand {
+			ssetest.Must(t, os.WriteFile(file, []byte(strings.Replace(contentOf(t, file), address, address+"?by=hand", 1)), 0o600))
+		}
+		for i, want := range test.undone {
+			run, _ := monday.RunOf(file, "")
+			ssetest.Want(t, name+": the run", run, []string{"2", "1", ""}[i])
+			undone, err := NewEditor(dir).Undo(c, file, "")
+			ssetest.Must(t, err)
+			ssetest.Want(t, name+": undone", undone, want)
+		}
+		if !test.byHand {
+			ssetest.Want(t, name+": the file", contentOf(t, file), before)
+		}
+	}
+}
+
 // An entry of the same name that is not ours is not taken, and nothing changes.
 func TestExchangeLeavesTheEntryOfSomebodyElse(t *testing.T) {
 	const before = `{"mcpServers":{"a":{"command":"x"},"gateway":{"command":"y"}}}`

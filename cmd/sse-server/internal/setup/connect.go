@@ -126,49 +126,45 @@ func (cmd *Command) undoEntries(c *config.Config, client clients.Client, files [
 	if err != nil {
 		return exit.Refuse(cmd.Stderr, err)
 	}
-	name, run := c.ConnectClient.Server, ""
-	var earlier []string
-	if c.ConnectClient.File == "" {
-		files, earlier, run = cmd.changedLast(editor, client, name)
+	name, all := c.ConnectClient.Server, files
+	if c.ConnectClient.File == "" { // init has also changed files to which connect writes nothing
+		all = cmd.filesOf(client)
 	}
+	last, run := changedLast(editor, all, name)
 	code := exit.OK
-	for _, file := range files {
+	for _, file := range last {
 		if !cmd.undoFile(editor, client, file, name) {
 			code = exit.Failure
 		}
 	}
-	for _, file := range earlier {
-		fmt.Fprintf(cmd.Stdout, "%s is changed, too, by an earlier run: sse-server connect %s --undo --file %s "+
-			"restores it.\n", file, client.Name, shellword.Quote(file))
+	for _, file := range all {
+		if of, isChanged := editor.RunOf(file, name); isChanged && of != "" && of < run {
+			fmt.Fprintf(cmd.Stdout, "%s is changed, too, by an earlier run: sse-server connect %s --undo --file %s "+
+				"restores it.\n", file, strings.TrimSpace(client.Name+" "+name), shellword.Quote(file))
+		}
 	}
-	if run != "" && name == "" {
+	if run != "" && name == "" && c.ConnectClient.File == "" {
 		cmd.tellOthers(editor, client, run)
 	}
 	return code
 }
 
-// changedLast returns the files of a client that the last run has changed which has changed an entry with a name, any
-// if that is empty; those that earlier ones have; and that run. The first has one at least: that which connect writes.
-func (cmd *Command) changedLast(editor *clientfile.Editor, client clients.Client, name string) (
-	last, earlier []string, run string) {
-	all := cmd.filesOf(client)
-	for _, file := range all { // init has also changed files to which connect writes nothing
-		if of, isChanged := editor.RunOf(file, name); isChanged {
-			run = max(run, of)
-		}
-	}
+// changedLast returns those of some files that the last run has changed which has changed an entry with a name, any if
+// that is empty, and that run. It is the first of them, to which connect writes, if none has.
+func changedLast(editor *clientfile.Editor, all []string, name string) (last []string, run string) {
 	for _, file := range all {
 		switch of, isChanged := editor.RunOf(file, name); {
-		case isChanged && of == run:
+		case !isChanged || of < run:
+		case of > run:
+			last, run = []string{file}, of
+		default:
 			last = append(last, file)
-		case isChanged:
-			earlier = append(earlier, file)
 		}
 	}
 	if len(last) == 0 {
 		last = all[:1]
 	}
-	return last, earlier, run
+	return last, run
 }
 
 // filesOf returns the files of a client, each once: in the home directory one of a project may be one of the user.

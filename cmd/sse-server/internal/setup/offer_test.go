@@ -135,6 +135,26 @@ func TestUndoRestoresTheLastRun(t *testing.T) {
 	ssetest.Want(t, "what is said", p.out.String(), "Restored demo in "+ofProject+". Restart Cursor.\n")
 }
 
+// An entry with a name goes back where the last run has changed it, not where another entry was changed last.
+func TestUndoOfANameRestoresItsLastRun(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": home}
+	ofUser, ofProject := filepath.Join(home, ".cursor", "mcp.json"), filepath.Join(".cursor", "mcp.json")
+	for _, run := range []struct{ file, name string }{{ofProject, "x"}, {ofUser, "x"}, {ofProject, "y"}} {
+		ssetest.Must(t, os.MkdirAll(filepath.Dir(run.file), 0o700))
+		runWith(t, env, "connect", "cursor", "--name", run.name, "--file", run.file).wantExit(exit.OK)
+	}
+	p := runWith(t, env, "connect", "cursor", "x", "--undo")
+	p.wantExit(exit.OK)
+	ssetest.Want(t, "what is said", p.out.String(), "Restored x in "+ofUser+". Restart Cursor.\n"+
+		ofProject+" is changed, too, by an earlier run: sse-server connect cursor x --undo --file "+ofProject+" restores it.\n")
+	p = runWith(t, env, "connect", "cursor", "--undo", "--file", ofProject)
+	p.wantExit(exit.OK)
+	ssetest.Want(t, "what is said", p.out.String(), "Restored y in "+ofProject+". Restart Cursor.\n"+
+		ofProject+" is changed, too, by an earlier run: sse-server connect cursor --undo --file "+ofProject+" restores it.\n")
+}
+
 // Each client is asked for, and no answer is no.
 func TestInitAsksForEachClient(t *testing.T) {
 	env, claude, codex, cursor := threeClients(t)
