@@ -49,7 +49,7 @@ const interpreter = `^(?:.*[/\\])?(?:(?:ba|da|z|k|a|fi)?sh|pwsh|powershell|cmd|p
 
 var (
 	// servesHTTP is met by what programs write that serve HTTP: its group is the port. One that is starting may say at
-	// what it connects, such as a database, so that it needs more: http, a port, or the address of all, and no comma before.
+	// what it connects, such as a database, so that it needs more: http, a port or 0.0.0.0, and no comma before.
 	servesHTTP = anyOf(`(?i)(?:\b(?:listening|running|serving|started|available|ready)\b[^|]{0,40}\b(?:on|at)\b` +
 		`[^|]{0,20}?(?:\bport[ :]+|://[^\s/|]+:|(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\*|::|\s):)` +
 		`|\bstarting\b[^|,]{0,80}\b(?:on|at)\b[^|,]{0,20}?(?:\bport[ :]+|https?://[^\s/|]+:|0\.0\.0\.0:))(\d{2,5})\b`)
