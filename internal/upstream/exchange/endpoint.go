@@ -94,10 +94,7 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 // advised returns the body of a response that refuses access, with what to do. The log has no link of a login.
 func (e *Endpoint) advised(resp *http.Response, full, public, link string) unauthorized {
 	body := unauthorized{resp.Body, e.Name, full, public, link}
-	if body.isForAll() {
-		full = "the client was told where to log in"
-	}
-	e.Log.Warn("no token for the server", "err", full)
+	e.Log.Warn("no token for the server", "err", body.logged(full))
 	return body
 }
 
@@ -152,6 +149,15 @@ type unauthorized struct {
 
 // isForAll reports whether all clients may know what to do.
 func (u unauthorized) isForAll() bool { return u.full != "" && u.full == u.public }
+
+// logged returns text, which says what to do, as the log has it: without the link of a login, with which a reader of
+// the log could end the login in place of the person.
+func (u unauthorized) logged(text string) string {
+	if u.isForAll() || u.link != "" {
+		return "the client was told where to log in"
+	}
+	return text
+}
 
 // NeedsLogin reports whether a response of Do is a 401 that a person can do something about.
 func NeedsLogin(resp *http.Response) bool {

@@ -67,7 +67,8 @@ func (r *Reader) answerOf(m *jsonrpc.Message, own bool, resp *http.Response, tex
 // of the error, which some clients may not see.
 func (r *Reader) statusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	full, plain := r.Endpoint.StatusError(resp, text), r.Endpoint.StatusError(resp, nil)
-	r.Endpoint.Log.Warn("server refused a request", "err", full.Message)
+	advised, _ := resp.Body.(unauthorized)
+	r.Endpoint.Log.Warn("server refused a request", "err", advised.logged(full.Message))
 	data := DataOf(plain)
 	if full.Code != plain.Code || full.Message == plain.Message || data.Reason == "" {
 		return full

@@ -199,6 +199,23 @@ func TestReasonIsInTheDetailsOfAnError(t *testing.T) {
 	}
 }
 
+// The client alone gets the link of a login: a reader of the log could end the login in place of the person.
+func TestLinkOfALoginIsNotInTheLog(t *testing.T) {
+	const link = "https://issuer/authorize?state=S"
+	var log bytes.Buffer
+	e := testEndpoint("")
+	e.Log = slog.New(slog.NewTextHandler(&log, nil))
+	resp := response("", "")
+	resp.StatusCode = 401
+	resp.Body = e.advised(resp, "Log in at "+link, "Log in at "+link, link)
+	_, err := (&Reader{Endpoint: e, ID: "2"}).Read(resp)
+	ssetest.WantText(t, "the error", err, link)
+	ssetest.WantText(t, "the log", log.String(), "server refused a request", "the client was told where to log in")
+	if strings.Contains(log.String(), "state=S") {
+		t.Errorf("the log has the link:\n%s", log.String())
+	}
+}
+
 // refusal returns the answer to a request that got an unsuccessful response, or why the
 // session is over.
 func refusal(code int, after, body string, session bool) string {
