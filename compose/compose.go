@@ -56,7 +56,7 @@ func (v *View) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	defer v.mu.Unlock()
 	s := &session{
 		view: v, ctx: context.WithoutCancel(ctx), opened: time.Now(), setup: v.setup,
-		own: make(map[jsonrpc.ID]ownRequest), open: make(map[int64]*conn), asked: make(map[jsonrpc.ID]asked),
+		own: make(map[jsonrpc.ID]ownRequest), open: make(map[int64]openRequest), asked: make(map[jsonrpc.ID]asked),
 		waiting: make(map[int64]*waiter), subscribed: make(map[string]subscription),
 		asksFor: make(map[int64]wish),
 		leaving: make(map[*link]bool),

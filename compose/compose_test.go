@@ -513,10 +513,12 @@ func TestRefusedConfigurations(t *testing.T) {
 }
 
 // A question that a member asks outside of its calls belongs to none, whatever other members have been called. One that
-// comes while it has a call may belong to that. Roots are asked of the client alone.
+// comes while it has a call, which the client has not cancelled, may belong to that. Roots are asked of the client alone.
 func TestQuestionsOutsideOfCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a, b := newFake("t"), newFake("t")
+		a.says = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"completions":{}}}`
+		a.lists["prompts/list"] = listOf("prompts", "name", "p")
 		c := open(t, newView(t, members("a", a, "b", b)))
 		c.request(2, "tools/call", `{"name":"b__t"}`)
 		c.take()
@@ -531,6 +533,10 @@ func TestQuestionsOutsideOfCalls(t *testing.T) {
 		}
 		ask("roots/list")
 		ssetest.Want(t, "roots", asked(), "")
+		c.request(4, "completion/complete", `{"ref":{"type":"ref/prompt","name":"a__p"},"argument":{"name":"x","value":""}}`)
+		ssetest.Want(t, "requests that members have", compose.Tables(c.conn)["open"], 2)
+		ask("elicitation/create")
+		ssetest.Want(t, "during a request that asks nothing", asked(), "for null: ")
 		c.request(3, "tools/call", `{"name":"a__t"}`)
 		ask("elicitation/create")
 		ssetest.Want(t, "during a call", asked(), "")
@@ -540,6 +546,10 @@ func TestQuestionsOutsideOfCalls(t *testing.T) {
 		c.take()
 		ask("elicitation/create")
 		ssetest.Want(t, "after its call", asked(), "for null: ")
+		c.request(5, "tools/call", `{"name":"a__t"}`)
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+		ask("sampling/createMessage")
+		ssetest.Want(t, "after the cancellation of its call", asked(), "for null: ")
 	})
 }
 

@@ -73,7 +73,7 @@ func (s *session) send(r request, to destination) error {
 			return nil
 		}
 	}
-	s.open[r.number] = c
+	s.open[r.number] = openRequest{conn: c, method: r.m.Method}
 	if r.m.Method == mcp.MethodCallTool {
 		s.lastCalled = to.link.m.Name
 	}
@@ -85,7 +85,7 @@ func (s *session) send(r request, to destination) error {
 	}
 	s.mu.Lock()
 	defer s.unlock()
-	if s.open[r.number] != c { // it is answered
+	if s.open[r.number].conn != c { // it is answered
 		return nil
 	}
 	r.beside.LeadsTo("", "")
@@ -200,7 +200,9 @@ func (s *session) cancel(m *jsonrpc.Message) {
 		s.refuse(number, jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true))
 		return
 	}
-	if c := s.open[number]; c != nil {
-		s.later(func() { _ = c.Send(m.Raw()) }) // if it fails, the request does so too
+	if r, ok := s.open[number]; ok {
+		r.isCancelled = true
+		s.open[number] = r
+		s.later(func() { _ = r.conn.Send(m.Raw()) }) // if it fails, the request does so too
 	}
 }

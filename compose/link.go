@@ -443,8 +443,8 @@ func (l *link) disconnect(untaken jsonrpc.ID) {
 	l.stopPaces()
 	l.stopLevelTimer()
 	s.dropAsked(c)
-	for number, on := range s.open {
-		if on == c {
+	for number, r := range s.open {
+		if r.conn == c {
 			s.endOpen(number, false)
 			s.refuse(number, sessionLost(l.m, untaken == jsonrpc.NumberID(number)))
 		}

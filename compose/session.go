@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -40,7 +41,7 @@ type session struct {
 	clientName string          // as the client calls itself; empty before initialize
 	lastID     int64
 	own        map[jsonrpc.ID]ownRequest // the view's own requests, by their ids
-	open       map[int64]*conn           // the client's requests that members have, by their numbers
+	open       map[int64]openRequest     // the client's requests that members have, by their numbers
 	asked      map[jsonrpc.ID]asked      // the questions of members, by the ids that the client has
 	waiting    map[int64]*waiter
 	wants      [merge.Kinds]bool    // lists that the client has asked for, or that a route has needed
@@ -127,10 +128,27 @@ func (s *session) refuse(number int64, e *jsonrpc.Error) {
 	s.tellFor(jsonrpc.NewError(id, e), id)
 }
 
+// openRequest is a request of the client that a member has.
+type openRequest struct {
+	conn        *conn
+	method      string
+	isCancelled bool // by the client: the member need not answer it
+}
+
 // hasOpen reports whether a connection has a request of the client.
 func (s *session) hasOpen(c *conn) bool {
-	for _, on := range s.open {
-		if on == c {
+	for _, r := range s.open {
+		if r.conn == c {
+			return true
+		}
+	}
+	return false
+}
+
+// mayAskInCall reports whether a connection has a request of the client in which a server may ask something.
+func (s *session) mayAskInCall(c *conn) bool {
+	for _, r := range s.open {
+		if r.conn == c && !r.isCancelled && stateless.AsksInput(r.method) {
 			return true
 		}
 	}

@@ -89,7 +89,7 @@ func (s *session) passAnswer(c *conn, m *jsonrpc.Message) bool {
 		uris = urisIn(m.Result()) // without mu: a result may be large
 	}
 	s.mu.Lock()
-	isOpen := s.open[number] == c && s.err == nil
+	isOpen := s.open[number].conn == c && s.err == nil
 	from, several := c.link.m, s.setup.several()
 	if isOpen {
 		s.endOpen(number, m.Result() != nil)
@@ -188,7 +188,7 @@ func (s *session) mayProgress(c *conn, m *jsonrpc.Message) bool {
 		return true // the session in front knows no such token
 	}
 	at, open := s.open[number]
-	return !open || at == c
+	return !open || at.conn == c
 }
 
 // reread reads a list again that somebody has wanted.
@@ -239,11 +239,11 @@ func (s *session) ask(c *conn, m *jsonrpc.Message) (told []byte, id jsonrpc.ID) 
 }
 
 // askedIn returns the request that a question of a member belongs to, if its connection does not say so. A member of
-// several that asks a person or a model, and has no request of the client, means none that another member has. Roots
-// are those of the client, whichever request it answers.
+// several that asks a person or a model, and has no request of the client in which it may do so, means none that another
+// member has. Roots are those of the client, whichever request it answers.
 func (s *session) askedIn(c *conn, m *jsonrpc.Message, request jsonrpc.ID) jsonrpc.ID {
 	asks := m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample
-	if asks && request == "" && s.setup.several() && !s.hasOpen(c) {
+	if asks && request == "" && s.setup.several() && !s.mayAskInCall(c) {
 		return mcp.NoRequest
 	}
 	return request

@@ -275,7 +275,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 // isCancelled reports whether a question of the server is for a request that its client has cancelled: the one that
 // has the id related on the wire, or, if that is unknown, all that are out.
 func (t *table) isCancelled(related jsonrpc.ID) bool {
-	if related != "" {
+	if related != "" && related != mcp.NoRequest {
 		e := t.related(related)
 		return e != nil && e.isCanceled()
 	}
