@@ -24,8 +24,9 @@ func (c Credentials) LoggedIn() bool {
 	return err == nil && l != nil && s.isGood(l)
 }
 
-// LoginNeeded reports whether the server waits for a person: the login there has ended, or the server has asked this
-// process for one and nobody is logged in. command is what the person types, which not all may know.
+// LoginNeeded reports whether the server waits for a person: the login there has ended, or nobody is logged in and the
+// server has asked for a login, and taken no request since. A tool that asks for one in a session without does not
+// count. command is what the person types, which not all may know.
 func (c Credentials) LoginNeeded() (command string, is bool) {
 	s := c.source()
 	if l, err := s.current(); err == nil && l != nil {
@@ -35,7 +36,10 @@ func (c Credentials) LoginNeeded() (command string, is bool) {
 }
 
 // Opened is told that a client is there, and nobody is logged in. A gateway waits until it is asked.
-func (c Credentials) Opened() {}
+func (c Credentials) Opened() { c.source().noteWanted(true) }
+
+// Accepted is told that the server has answered a request with success.
+func (c Credentials) Accepted() { c.source().noteWanted(false) }
 
 // Ask returns what a person is told to do: a link or a command, where Links is set, else that the operator has to log
 // in. link is that of the text; empty: it has none. done says that somebody has logged in meanwhile.

@@ -126,7 +126,8 @@ func TestLoginThatCannotBeRenewed(t *testing.T) {
 	ssetest.Want(t, "logged in again", c.LoggedIn(), true)
 }
 
-// A server waits for a login once it has asked for one and nobody is logged in, and once a login has ended.
+// A server waits for a login once it has asked for one and nobody is logged in, and once a login has ended. It waits no
+// more when it answers without one, and one tool that asks for a login says nothing of the server.
 func TestLoginNeeded(t *testing.T) {
 	w := newWorld(t, nil)
 	o := w.options(t)
@@ -138,17 +139,31 @@ func TestLoginNeeded(t *testing.T) {
 		ssetest.Want(t, when, got, want)
 		ssetest.Want(t, "command", command, c.Command)
 	}
-	advise := func(challenge string) {
+	advise := func(challenge string, asks bool) {
 		resp := &http.Response{StatusCode: http.StatusUnauthorized, Header: http.Header{"Www-Authenticate": {challenge}}}
-		_, _, _, _ = c.Advise(t.Context(), resp, false)
+		_, _, _, _ = c.Advise(t.Context(), resp, asks)
 	}
 	needed("before the first request", false)
-	advise(`Basic realm="x"`)
+	advise(`Basic realm="x"`, false)
 	needed("for a password", false)
-	advise(`Bearer resource_metadata="http://x"`)
+	const challenge = `Bearer resource_metadata="http://x"`
+	advise(challenge, true)
+	needed("after a 401 for one tool of a public server", false)
+	advise(challenge, false)
 	needed("after a 401", true)
+	c.Accepted()
+	needed("after a request without a login has succeeded", false)
+	c.Opened()
+	needed("while there is no session", true)
 	w.mustLogIn(t, o)
 	needed("while somebody is logged in", false)
 	change(t, o, func(l *Login) { l.Ended, l.Refresh = time.Now(), "" })
 	needed("after the end of the login", true)
+	c.Accepted()
+	l, _, err := o.Store.Newest(o.Server)
+	ssetest.Must(t, err)
+	ssetest.Must(t, o.Store.Forget(l))
+	needed("after a logout", false)
+	advise(challenge, true)
+	needed("after a 401 in a session that had a login", true)
 }

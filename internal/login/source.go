@@ -88,8 +88,8 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	s := c.source()
 	before := s.held()
 	now, err := s.look()
-	if challenge.Scheme != "" {
-		s.noteWanted()
+	if challenge.Scheme != "" && s.isForSessions(asks) {
+		s.noteWanted(true)
 	}
 	what := "nobody is logged in at the server"
 	switch {
@@ -154,7 +154,8 @@ type source struct {
 	looked time.Time   // when the folder was last searched
 	noted  time.Time   // when the last use was noted
 	bad    string      // the header that the server has refused, with nothing to get another one; empty: none
-	wanted bool        // the server has refused a request, and asked for a login
+	wanted bool        // the server asks for a login before it opens a session, or in place of one that has ended
+	had    bool        // somebody was logged in
 
 	// These are of who renews.
 	unsaved *Login    // what could not be written
@@ -240,7 +241,7 @@ func (s *source) look() (*Login, error) {
 		s.login = nil
 		return nil, nil
 	}
-	s.login, s.path, s.file = l, path, info
+	s.login, s.path, s.file, s.had = l, path, info, true
 	return l, nil
 }
 
@@ -261,11 +262,20 @@ func (s *source) noteRefused(header string) {
 	s.bad = header
 }
 
-// noteWanted notes that the server asks for a login.
-func (s *source) noteWanted() {
+// isForSessions reports whether a refusal is about the sessions with the server, and not about one tool of a server
+// that is public. A request that asks for a client comes in a session that the server has opened: without a login, or
+// with one that somebody has ended.
+func (s *source) isForSessions(asks bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanted = true
+	return !asks || s.had
+}
+
+// noteWanted notes whether the server asks for a login.
+func (s *source) noteWanted(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = is
 }
 
 func (s *source) isWanted() bool {

@@ -53,11 +53,13 @@ type Endpoint struct {
 	// Authorize is [remote.Authorizer]; nil: Header has what authorizes.
 	Authorize func(ctx context.Context, refused string) (header string, err error)
 	// Advise is [remote.Adviser]; nil: nobody can be told what to do about a refusal.
-	Advise  func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string)
-	Name    string // of the server, for errors; empty: it has none
-	Limit   int    // longest message that the server may send, in bytes
-	Log     *slog.Logger
-	Metrics *metrics.Metrics
+	Advise func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string)
+	// Accepted is told of each success of a request; nil: nobody wants to know.
+	Accepted func()
+	Name     string // of the server, for errors; empty: it has none
+	Limit    int    // longest message that the server may send, in bytes
+	Log      *slog.Logger
+	Metrics  *metrics.Metrics
 	// Values never ends, and has the values of the contexts of a session's requests.
 	Values context.Context
 }
@@ -87,6 +89,9 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 		}
 		Discard(resp)
 		resp, err = e.authorized(ctx, method, body, extra)
+	}
+	if err == nil && e.Accepted != nil && resp.StatusCode < 300 {
+		e.Accepted()
 	}
 	return resp, err
 }

@@ -206,6 +206,9 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 		if adviser, ok := u.Credentials.(Adviser); ok {
 			x.Advise = adviser.Advise
 		}
+		if login, ok := u.Credentials.(loginNeeder); ok {
+			x.Accepted = login.Accepted
+		}
 		x.Header.Del("Authorization")
 	}
 	if u.Name != "" {
@@ -239,6 +242,8 @@ type Adviser interface {
 
 // loginNeeder is Credentials of a person, who may have to log in.
 type loginNeeder interface {
+	// Accepted is told that the server has answered a request with success: it asks for no login now.
+	Accepted()
 	LoginNeeded() (command string, is bool)
 }
 

@@ -28,6 +28,7 @@ type Interactive struct {
 
 // Opened opens the browser for a client that has just come.
 func (i *Interactive) Opened() {
+	i.Credentials.Opened()
 	go func() { // ends with the timeout
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
