@@ -250,7 +250,11 @@ func TestConnectionOfAMemberEnds(t *testing.T) {
 		c.request(2, "tools/list", "{}")
 		c.take()
 		c.request(3, "tools/call", `{"name":"a__t"}`)
-		c.request(4, "tools/call", `{"name":"a__t"}`)
+		ctx, beside := asker.WithRequest(t.Context(), "")
+		untaken, err := jsonrpc.Parse(jsonrpc.NewRequest("0", "tools/call", json.RawMessage(`{"name":"a__t"}`)))
+		ssetest.Must(t, err)
+		untaken.Context = ctx
+		ssetest.Must(t, c.conn.SendRequest(untaken, 4))
 		c.request(5, "tools/call", `{"name":"b__t"}`)
 		a.conn().say(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)
 		c.want("question", `{"id":"view-5","method":"roots/list"}`)
@@ -262,6 +266,8 @@ func TestConnectionOfAMemberEnds(t *testing.T) {
 			`{"id":3,"error":{"code":-32603,"message":"the session with a was lost","data":{"reason":"session_lost","retryable":false}}}`,
 			`{"id":4,"error":{"code":-32603,"message":"the session with a was lost","data":{"reason":"session_lost","retryable":true}}}`)
 		ssetest.Want(t, "messages", len(got), 3)
+		member, _ := beside.Destination()
+		ssetest.Want(t, "the member that has not taken it", member, "")
 		ssetest.Want(t, "closed", ended.isClosed(), true)
 		b.conn().say(`{"jsonrpc":"2.0","id":5,"result":{}}`)
 		ended.say(`{"jsonrpc":"2.0","id":3,"result":{}}`)

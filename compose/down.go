@@ -73,7 +73,7 @@ func (s *session) send(r request, to destination) error {
 			return nil
 		}
 	}
-	s.open[r.number] = openRequest{conn: c, method: r.m.Method}
+	s.open[r.number] = openRequest{conn: c, method: r.m.Method, beside: r.beside}
 	if r.m.Method == mcp.MethodCallTool {
 		s.lastCalled = to.link.m.Name
 	}

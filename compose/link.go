@@ -445,8 +445,12 @@ func (l *link) disconnect(untaken jsonrpc.ID) {
 	s.dropAsked(c)
 	for number, r := range s.open {
 		if r.conn == c {
+			isUntaken := untaken == jsonrpc.NumberID(number)
+			if isUntaken {
+				r.beside.LeadsTo("", "")
+			}
 			s.endOpen(number, false)
-			s.refuse(number, sessionLost(l.m, untaken == jsonrpc.NumberID(number)))
+			s.refuse(number, sessionLost(l.m, isUntaken))
 		}
 	}
 	for id, request := range s.own {

@@ -132,7 +132,8 @@ func (s *session) refuse(number int64, e *jsonrpc.Error) {
 type openRequest struct {
 	conn        *conn
 	method      string
-	isCancelled bool // by the client: the member need not answer it
+	beside      *asker.Request // what came beside its message; nil: nothing
+	isCancelled bool           // by the client: the member need not answer it
 }
 
 // hasOpen reports whether a connection has a request of the client.
