@@ -239,6 +239,7 @@ func TestVisitsForALogin(t *testing.T) {
 		"the same, forms alone":           {modernServer, `{"elicitation":{"form":{}}}`, session, "https://issuer.example/a", asText},
 		"stateless":                       {modernServer, `{}`, modern(visits, ""), "https://issuer.example/a", []string{`"resultType":"input_required"`, `"method":"elicitation/create"`, `"url":"https://issuer.example/a"`}},
 		"stateless, the person was there": {modernServer, `{}`, modern(visits, `,"inputResponses":{"mcp-sse-login":{"action":"accept"}}`), "https://issuer.example/a", []string{`"resultType":"input_required"`}},
+		"stateless, the person declines":  {modernServer, `{}`, modern(visits, `,"inputResponses":{"mcp-sse-login":{"action":"decline"}}`), "https://issuer.example/a", asText},
 		"stateless, forms alone":          {modernServer, visits, modern(`{"elicitation":{"form":{}}}`, ""), "https://issuer.example/a", asText},
 	} {
 		t.Run(name, func(t *testing.T) {

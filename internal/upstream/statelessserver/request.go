@@ -49,8 +49,11 @@ const (
 func (c *Conn) forward(k *exchange.Call) {
 	params := k.Msg.Params()
 	direct := stateless.IsStateless(params)
-	if _, is := rawjson.Member(params, "inputResponses", visitKey); is { // the server has not asked for the visit
+	if visit, is := rawjson.Member(params, "inputResponses", visitKey); is { // the server has not asked for the visit
 		params = withoutVisit(params)
+		if action, _ := rawjson.MemberText(visit, "action"); action != "accept" {
+			k.Ctx = context.WithValue(k.Ctx, unvisitedKey{}, true)
+		}
 	}
 	pause := backoff.New(100*time.Millisecond, 2*time.Second) // between rounds without input
 	for round := 0; ; round++ {
@@ -86,6 +89,10 @@ func (c *Conn) forward(k *exchange.Call) {
 
 // visitKey names the request for a visit of an address in inputRequests, and the answer in inputResponses.
 const visitKey = "mcp-sse-login"
+
+// unvisitedKey says in the context of a request that its person has not visited the address: it is not asked for again,
+// and the client gets the link as text.
+type unvisitedKey struct{}
 
 // askedToVisit returns the result of a request whose client is to have its person visit an address, by the error of a
 // session of MCP 2025-11-25 for that; nil for any other error.
@@ -205,8 +212,10 @@ func (c *Conn) overHTTP(ctx context.Context, id jsonrpc.ID, body []byte, header 
 		defer cancel()
 		return nil, unposted(posted, err)
 	}
+	isUnvisited, _ := ctx.Value(unvisitedKey{}).(bool)
 	r := exchange.Reader{Endpoint: c.x, ID: id, IsStateless: true, Other: other,
-		IsCall: header.Get(stateless.HeaderMethod) == mcp.MethodCallTool, VisitsURLs: visitsURLs(body)}
+		IsCall:     header.Get(stateless.HeaderMethod) == mcp.MethodCallTool,
+		VisitsURLs: !isUnvisited && visitsURLs(body)}
 	answer, err := r.Read(resp)
 	if err != nil {
 		defer cancel()
