@@ -367,18 +367,29 @@ func (a *Attempt) Close() {
 	a.closeListener()
 }
 
+// waitsNoMore has the login wait for its person no more, and reports whether it has waited.
+func (a *Attempt) waitsNoMore() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	hasWaited := a.at == Waiting
+	if hasWaited {
+		a.at = Exchanging
+	}
+	return hasWaited
+}
+
 // take takes the answer of the issuer, once. It returns errState for one of another login, which goes on waiting.
-func (a *Attempt) take(ctx context.Context, query url.Values) error {
+// isHere says that the browser that brings it is there for the last page: closeListener, which the end of the login
+// wakes, waits for it.
+func (a *Attempt) take(ctx context.Context, query url.Values, isHere bool) error {
 	got, err := a.read(query)
 	if errors.Is(err, errState) {
 		return err
 	}
-	a.mu.Lock()
-	isFirst := a.at == Waiting
-	if isFirst {
-		a.at = Exchanging
+	if isHere {
+		a.isRedirected.Store(true)
 	}
-	a.mu.Unlock()
+	isFirst := a.waitsNoMore()
 	switch {
 	case !isFirst:
 		return nil // the browser asks again: /done says how it is
@@ -503,13 +514,7 @@ func (a *Attempt) AwaitDevice(ctx context.Context, code *DeviceCode) {
 	if ctx.Err() != nil {
 		return // Wait says so
 	}
-	a.mu.Lock()
-	isFirst := a.at == Waiting
-	if isFirst {
-		a.at = Exchanging
-	}
-	a.mu.Unlock()
-	if isFirst {
+	if a.waitsNoMore() {
 		_ = a.finish(token, err)
 	}
 }

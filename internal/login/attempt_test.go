@@ -186,10 +186,15 @@ func TestAddressesForPeople(t *testing.T) {
 		resp, err := stopped.Get(one.address)
 		ssetest.Must(t, err)
 		resp.Body.Close()
+		if one.status != http.StatusGone {
+			ssetest.Want(t, "state", a.State(), Waiting)
+		}
 		ssetest.Want(t, "status of "+one.address, resp.StatusCode, one.status)
 		ssetest.Want(t, "Location of "+one.address, resp.Header.Get("Location"), one.location)
 	}
-	ssetest.Want(t, "state", a.State(), Waiting)
+	ssetest.Want(t, "state", a.State(), Failed) // another user may have opened the address first, and has the state
+	_, err = a.Wait(t.Context())
+	ssetest.WantText(t, "error", err, "opened twice")
 }
 
 func TestPaste(t *testing.T) {

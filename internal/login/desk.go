@@ -130,8 +130,12 @@ func (c Credentials) BeginAtPage(ctx context.Context, page string) (link string,
 		return "", err
 	}
 	s := c.source()
-	s.asked <- struct{}{}
-	defer func() { <-s.asked }()
+	select {
+	case s.asked <- struct{}{}:
+		defer func() { <-s.asked }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 	if s.attempt != nil && s.attempt.Link() == link { // else another process has the listener
 		s.attempt.setBack(page)
 	}
@@ -142,11 +146,15 @@ func (c Credentials) BeginAtPage(ctx context.Context, page string) (link string,
 func (c Credentials) BeginsAtPage() bool { return c.Links }
 
 // BrowserAddress returns the address with which a browser is started for the login that this process has begun last, as
-// [Attempt.BrowserAddress] does. It is empty if none waits.
-func (c Credentials) BrowserAddress() string {
+// [Attempt.BrowserAddress] does. It is empty if none waits, or ctx ends before that is known.
+func (c Credentials) BrowserAddress(ctx context.Context) string {
 	s := c.source()
-	s.asked <- struct{}{}
-	defer func() { <-s.asked }()
+	select {
+	case s.asked <- struct{}{}:
+		defer func() { <-s.asked }()
+	case <-ctx.Done():
+		return ""
+	}
 	if s.attempt == nil || s.attempt.State() != Waiting {
 		return ""
 	}

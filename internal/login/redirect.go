@@ -79,12 +79,10 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, startPath):
 		a.serveStart(w, r)
 	case r.URL.Path == callbackPath:
-		err := a.take(r.Context(), r.URL.Query())
-		if errors.Is(err, errState) {
+		if err := a.take(r.Context(), r.URL.Query(), true); errors.Is(err, errState) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		a.isRedirected.Store(true)
 		header.Set("Location", donePath)
 		w.WriteHeader(http.StatusSeeOther)
 	case r.URL.Path == donePath && a.backOf() != "":
@@ -108,13 +106,17 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveStart sends the browser of this machine to the issuer, once: see BrowserAddress.
+// serveStart sends the browser of this machine to the issuer, once: see BrowserAddress. The second opening ends the
+// login, because the first may have been that of another user, who has the state then.
 func (a *Attempt) serveStart(w http.ResponseWriter, r *http.Request) {
 	word := strings.TrimPrefix(r.URL.Path, startPath)
 	switch {
 	case a.start == "" || subtle.ConstantTimeCompare([]byte(word), []byte(a.start)) != 1 || a.State() != Waiting:
 		http.NotFound(w, r)
 	case a.isStarted.Swap(true):
+		if a.waitsNoMore() {
+			a.end(nil, errors.New("the address of the browser was opened twice: begin the login again"))
+		}
 		http.Error(w, "this address was opened before, and is good once: begin the login again", http.StatusGone)
 	default:
 		w.Header().Set("Location", a.link)
@@ -132,7 +134,7 @@ func (a *Attempt) Paste(ctx context.Context, address string) error {
 		return errors.New("want the whole address that the browser shows at the end, which begins with " +
 			clip.Long(a.redirect) + "?")
 	}
-	return a.take(ctx, values)
+	return a.take(ctx, values, false)
 }
 
 // closeListener closes the address of the redirect, once a browser that was there has the last page.

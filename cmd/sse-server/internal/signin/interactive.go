@@ -48,7 +48,7 @@ func (i *Interactive) begin(ctx context.Context) (link string, err error) {
 		return "", err
 	}
 	if isNew {
-		if err := i.Open(i.BrowserAddress()); err != nil {
+		if err := i.Open(i.BrowserAddress(ctx)); err != nil {
 			i.Log.Warn("browser not opened", "err", err)
 		}
 	}
