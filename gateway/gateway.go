@@ -319,7 +319,7 @@ func (g *Gateway) Start() { g.now.Load().supplier.Start() }
 // Ready returns nil if a session with the server can be started: the last start
 // worked, or a probe now does. A gateway that drains is not ready. Concurrent callers
 // share one probe, which the start timeout bounds. ctx and the initialization timeout
-// bound the wait for it. A view is ready if one of its members is.
+// bound the wait for it. A remote server that waits for a login is not ready. A view is ready if one of its members is.
 func (g *Gateway) Ready(ctx context.Context) error {
 	for {
 		n := g.now.Load()
@@ -327,7 +327,11 @@ func (g *Gateway) Ready(ctx context.Context) error {
 			return view.Ready(ctx)
 		}
 		s := n.supplier
-		if err := s.Ready(ctx); s == g.now.Load().supplier {
+		err := s.Ready(ctx)
+		if _, is := n.needsLogin(); is && err == nil { // its sessions have the tool login alone
+			err = errNeedsLogin
+		}
+		if s == g.now.Load().supplier {
 			return err
 		}
 	}

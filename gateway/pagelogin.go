@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/page"
@@ -34,7 +35,11 @@ func (n *serving) beginsLogin(w http.ResponseWriter, r *http.Request) bool {
 		origin = "https://" + r.Host
 	}
 	login := n.pageLogin(r)
+	at, err := url.Parse(origin)
 	switch {
+	case err != nil || at.Host != r.Host: // such as 127.0.0.1@evil.example, to which the browser would come back
+		n.checks.Refuse(w, r, http.StatusBadRequest, metrics.RejectedHost, "the Host header is no host")
+		return true
 	case login == nil:
 		n.checks.NotFound(w, r, "no login begins here")
 		return true

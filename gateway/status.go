@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/statuspage"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
@@ -40,6 +41,14 @@ func replicasOf(gateways []*Gateway) []httpcheck.Replica {
 	return nil
 }
 
+// showsCommand reports whether the status page, which is the same for all visitors, has the command of a login: nobody
+// but this machine may see details by it, and it has no more of the address than the page itself. Hosted servers have
+// keys in their paths.
+func (g *Gateway) showsCommand(command, place string) bool {
+	hidesPart := strings.Contains(command, "://") && !strings.Contains(command, place)
+	return g.detailed(connstate.Client{Local: true}) && !hidesPart
+}
+
 // look returns what the status page shows of the server.
 func (g *Gateway) look() statuspage.Server {
 	now := g.now.Load()
@@ -50,6 +59,9 @@ func (g *Gateway) look() statuspage.Server {
 		Members: g.members(),
 	}
 	s.LoginCommand, s.NeedsLogin = now.needsLogin()
+	if at, ok := now.up.(remote.URL); ok && !g.showsCommand(s.LoginCommand, at.Place()) {
+		s.LoginCommand = ""
+	}
 	switch up := now.up.(type) {
 	case composed:
 		s.Upstream = "view"

@@ -40,7 +40,7 @@ type Server struct {
 	handshake.Health
 	metrics.Totals
 	NeedsLogin   bool                // it wants a person to log in
-	LoginCommand string              // what that person types
+	LoginCommand string              // what that person types; empty: not all may know it
 	Tools        *multiplex.ToolList // nil if nobody has read it
 	Hour         metrics.Hour
 	Connections  []connstate.Snapshot
