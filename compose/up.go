@@ -239,8 +239,8 @@ func (s *session) ask(c *conn, m *jsonrpc.Message) (told []byte, id jsonrpc.ID) 
 }
 
 // askedIn returns the request that a question of a member belongs to, if its connection does not say so. A member of
-// several that asks a person or a model, and has no request of the client in which it may do so, means none that another
-// member has. Roots are those of the client, whichever request it answers.
+// several that asks a person or a model, and has no request of the client in which it may do so, means none that
+// another member has. Roots are those of the client, whichever request it answers.
 func (s *session) askedIn(c *conn, m *jsonrpc.Message, request jsonrpc.ID) jsonrpc.ID {
 	asks := m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample
 	if asks && request == "" && s.setup.several() && !s.mayAskInCall(c) {

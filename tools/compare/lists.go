@@ -44,9 +44,14 @@ func (a *arguments) compareLists(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "tools/list of %d servers with %d tools each, which boot %v, from memory: %d bytes\n"+
-			"the first list of the gateway, with initialize: %v\n", listMembers, listTools, a.Boot, bytes, micros(first))
-		for name, hasSession := range map[string]bool{"clients with a session, and initialize": true, "clients of 2026-07-28": false} {
+		fmt.Fprintf(w, "tools/list of %d servers with %d tools each, which boot %v, from memory: %d bytes\n",
+			listMembers, listTools, a.Boot, bytes)
+		fmt.Fprintf(w, "the first list of the gateway, with initialize: %v\n", micros(first))
+		for _, hasSession := range []bool{true, false} {
+			name := "clients of 2026-07-28"
+			if hasSession {
+				name = "clients with a session, and initialize"
+			}
 			var all []time.Duration
 			for range a.Rounds * listsOfRound {
 				took, _, err := listOnce(ctx, url, hasSession)
@@ -56,7 +61,8 @@ func (a *arguments) compareLists(ctx context.Context, w io.Writer) error {
 				all = append(all, took)
 			}
 			slices.Sort(all)
-			fmt.Fprintf(w, "%s: p50 %v, p99 %v of %d\n", name, micros(median(all)), micros(all[len(all)*99/100]), len(all))
+			fmt.Fprintf(w, "%s: p50 %v, p99 %v of %d\n",
+				name, micros(median(all)), micros(all[len(all)*99/100]), len(all))
 		}
 		return nil
 	})
@@ -71,10 +77,13 @@ func (a *arguments) writeListConfig(dir string) (path string, err error) {
 	}
 	for n := range listMembers {
 		name := fmt.Sprintf("m%02d", n)
-		servers[name] = map[string]any{"command": []string{echo, "-tools", fmt.Sprint(listTools), "-boot", a.Boot.String()}}
+		servers[name] = map[string]any{
+			"command": []string{echo, "-tools", fmt.Sprint(listTools), "-boot", a.Boot.String()},
+		}
 		members[name] = map[string]any{}
 	}
-	text, err := json.Marshal(map[string]any{"servers": servers, "views": map[string]any{"all": map[string]any{"servers": members}}})
+	view := map[string]any{"servers": members}
+	text, err := json.Marshal(map[string]any{"servers": servers, "views": map[string]any{"all": view}})
 	if err != nil {
 		return "", err
 	}

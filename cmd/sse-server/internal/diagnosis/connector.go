@@ -118,8 +118,8 @@ func (r *run) challenges(ctx context.Context) (string, error) {
 	case isTaken:
 		return "", &fault{"without a token there is a web page, and no 401 with a challenge", sendChallenge}
 	case answer.status != http.StatusUnauthorized:
-		return "", &fault{fmt.Sprintf("without a token it answers HTTP %d, and not 401 with a challenge", answer.status),
-			sendChallenge}
+		what := fmt.Sprintf("without a token it answers HTTP %d, and not 401 with a challenge", answer.status)
+		return "", &fault{what, sendChallenge}
 	case answer.challenge.Scheme != "bearer":
 		return "", &fault{"the 401 has no WWW-Authenticate: Bearer", "have the server, or the proxy in front of it, " +
 			"send WWW-Authenticate: Bearer resource_metadata=\"URL\""}

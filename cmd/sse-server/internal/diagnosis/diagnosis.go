@@ -111,8 +111,8 @@ var steps = []step{
 	{name: "CORS", when: (*run).isForPage, try: (*run).cors},
 }
 
-// loginSteps follow if some step has failed for want of a token, or a connector has to log in. They are what clients do then, in the
-// order of MCP 2025-11-25 (authorization, discovery).
+// loginSteps follow if some step has failed for want of a token, or a connector has to log in. They are what clients do
+// then, in the order of MCP 2025-11-25 (authorization, discovery).
 var loginSteps = []step{
 	{name: "OAuth: resource metadata", try: (*run).readResource},
 	{name: "OAuth: issuer metadata", when: (*run).hasIssuer, try: (*run).readIssuer},
