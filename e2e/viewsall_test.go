@@ -54,12 +54,38 @@ func TestEachClientOverAViewOfAllKinds(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, k := range some {
 			wg.Go(func() {
+				if err := awaitServers(t, k, url, servers); err != nil {
+					t.Errorf("%s: %v", k.name, err)
+					return
+				}
 				for _, s := range servers {
 					(&visit{t: t, server: s, kind: k, url: url, owner: k.name}).run()
 				}
 			})
 		}
 		wg.Wait()
+	}
+}
+
+// awaitServers has a client of a kind list until the view has the tools of all its servers: they boot slowly, and lists
+// are remembered for clients with equal capabilities.
+func awaitServers(t *testing.T, k kind, url string, servers []server) error {
+	c := k.open(t, url, "")
+	defer c.close()
+	ctx := within(t)
+	if !k.oneShot {
+		if err := c.connect(ctx); err != nil {
+			return fmt.Errorf("connect: %w", err)
+		}
+	}
+	for {
+		tools, err := c.listTools(ctx)
+		if err != nil {
+			return fmt.Errorf("list tools until there are those of all servers: %w", err)
+		}
+		if !slices.ContainsFunc(servers, func(s server) bool { return !slices.Contains(tools, s.tool) }) {
+			return nil
+		}
 	}
 }
 
