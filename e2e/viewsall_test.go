@@ -78,12 +78,21 @@ func awaitServers(t *testing.T, k kind, url string, servers []server) error {
 			return fmt.Errorf("connect: %w", err)
 		}
 	}
+	var tools []string
+	for _, s := range servers {
+		tools = append(tools, s.tool)
+	}
+	return listUntil(ctx, c, tools...)
+}
+
+// listUntil has a client list until all these tools are there.
+func listUntil(ctx context.Context, c client, tools ...string) error {
 	for {
-		tools, err := c.listTools(ctx)
+		listed, err := c.listTools(ctx)
 		if err != nil {
-			return fmt.Errorf("list tools until there are those of all servers: %w", err)
+			return fmt.Errorf("list tools until there are %q: %w", tools, err)
 		}
-		if !slices.ContainsFunc(servers, func(s server) bool { return !slices.Contains(tools, s.tool) }) {
+		if !slices.ContainsFunc(tools, func(tool string) bool { return !slices.Contains(listed, tool) }) {
 			return nil
 		}
 	}
@@ -120,13 +129,8 @@ func waiting(kinds []kind) []kind {
 type waitingClient struct{ client }
 
 func (c waitingClient) callTool(ctx context.Context, name string, args map[string]any) (string, error) {
-	for {
-		tools, err := c.listTools(ctx)
-		if err != nil {
-			return "", fmt.Errorf("list tools until there is %s: %w", name, err)
-		}
-		if slices.Contains(tools, name) {
-			return c.client.callTool(ctx, name, args)
-		}
+	if err := listUntil(ctx, c.client, name); err != nil {
+		return "", err
 	}
+	return c.client.callTool(ctx, name, args)
 }

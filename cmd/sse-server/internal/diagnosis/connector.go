@@ -184,7 +184,7 @@ func (r *run) namesItself(context.Context) (string, error) {
 	return "it is the URL", nil
 }
 
-// hasJWT reports whether the user has given a token that says for whom it is.
+// hasJWT reports whether the token that the user has given has an audience.
 func (r *run) hasJWT() bool { return r.audiences() != nil }
 
 // audiences returns the aud of the token that the user has given; nil if it has none that can be read.
