@@ -31,22 +31,31 @@ func endpoint(t *testing.T, broken *atomic.Bool) string {
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil || request.Model != "test-model" {
 			t.Errorf("request: %+v, %v", request, err)
 		}
-		type embedding struct {
-			Index     int       `json:"index"`
-			Embedding []float32 `json:"embedding"`
-		}
-		var data []embedding
-		for n, text := range request.Input {
+		var vectors [][]float32
+		for _, text := range request.Input {
 			vector := []float32{0.1, 1}
 			if strings.Contains(text, "cheetah") || strings.Contains(text, "big cat") {
 				vector = []float32{1, 0.1}
 			}
-			data = append(data, embedding{n, vector})
+			vectors = append(vectors, vector)
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": data, "model": "test-model"}) // the client has gone
+		writeVectors(w, vectors)
 	}))
 	t.Cleanup(ts.Close)
 	return ts.URL + "/v1"
+}
+
+// writeVectors answers as an endpoint does.
+func writeVectors(w http.ResponseWriter, vectors [][]float32) {
+	type embedding struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	}
+	var data []embedding
+	for n, vector := range vectors {
+		data = append(data, embedding{n, vector})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data, "model": "test-model"}) // the client may have gone
 }
 
 // With an endpoint a search finds by meaning and says so. While the endpoint fails, it
@@ -97,15 +106,11 @@ func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	type embedding struct {
-		Index     int       `json:"index"`
-		Embedding []float32 `json:"embedding"`
-	}
-	var data []embedding
+	var vectors [][]float32
 	isPassages := false
 	h.mu.Lock()
-	for n, text := range request.Input {
-		data = append(data, embedding{n, []float32{1, float32(len(text) % 7)}})
+	for _, text := range request.Input {
+		vectors = append(vectors, []float32{1, float32(len(text) % 7)})
 		if strings.Contains(text, "The herd grazes") {
 			isPassages = true
 			h.asked[text]++
@@ -126,7 +131,7 @@ func (h *held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"data": data, "model": "test-model"}) // the client may have gone
+	writeVectors(w, vectors)
 }
 
 // A daemon that is killed while another model makes its vectors loses none that are made, and the model before answers
