@@ -34,6 +34,7 @@ export const steps = {
 
   async 'the page at / finds tools, and has what clients need'() {
     const page = await open(`${gateway}/`);
+    await page.selectOption('#client', 'Claude Code'); // the page has kept what a step before has chosen
     await press(page, 'Copy for Claude Code: bookshop');
     assert.equal(await copied(page), `claude mcp add --transport http bookshop ${gateway}/bookshop/mcp`);
     await page.selectOption('#client', 'Cursor');
