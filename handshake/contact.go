@@ -103,7 +103,10 @@ const maxCursors = 400
 
 // notePage notes the cursor of a page that the server gives to a client.
 func (c *contacts) notePage(result json.RawMessage) {
-	if cursor := pages.Next(result); cursor != nil && !closed.Is(c.looked) {
+	if c.looked == nil || closed.Is(c.looked) {
+		return // the cursors are for that look alone
+	}
+	if cursor := pages.Next(result); cursor != nil {
 		c.given.add(cursor)
 	}
 }
