@@ -123,10 +123,7 @@ func (s *Session) noteResponse(e *entry, m *jsonrpc.Message) {
 	switch {
 	case e.caller == nil || result == nil || s.listsTasks(e):
 	case e.method == mcp.MethodListTools:
-		list := s.tools.notePage(!e.more, result)
-		if list != nil && s.tools != s.opts.Tools {
-			s.opts.Tools.takeList(s.tools)
-		}
+		list := s.noteTools(e, result)
 		if list != nil && s.opts.OnTools != nil {
 			s.opts.OnTools(list)
 		}
@@ -139,6 +136,24 @@ func (s *Session) noteResponse(e *entry, m *jsonrpc.Message) {
 	default:
 		s.noteTask(e, result)
 	}
+}
+
+// noteTools notes a page of the list of tools. With the last page it returns the size of the list, before that nil.
+func (s *Session) noteTools(e *entry, result json.RawMessage) *ToolList {
+	known := s.opts.Tools
+	if s.tools == known {
+		return known.notePage(!e.more, result)
+	}
+	var list *ToolList
+	if e.more {
+		list = s.tools.notePage(false, result)
+	} else {
+		list = s.tools.noteWhole(result, known)
+	}
+	if list != nil {
+		known.takeList(s.tools)
+	}
+	return list
 }
 
 // noteTask notes the task that the server made of a request, as its response

@@ -3,6 +3,7 @@ package multiplex
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"sync"
 	"unicode/utf8"
 
@@ -35,6 +36,16 @@ type Tools struct {
 	coming      []json.RawMessage // the tools of pages that have come; nil: they are too long to be kept
 	comingBytes int
 	listed      []json.RawMessage // those of list; nil: there is no list, or it is too long
+	whole       *wholeList        // nil: list came in several pages, or it is too long
+}
+
+// wholeList is a list that came in one page, and what that page says. It does not change.
+type wholeList struct {
+	page   json.RawMessage
+	safe   map[string]bool
+	bytes  int
+	list   *ToolList
+	listed []json.RawMessage
 }
 
 // Offer has only those tools of later lists counted that offers reports; nil: all.
@@ -73,7 +84,7 @@ func (t *Tools) NoteList(pages []json.RawMessage) *ToolList {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.safe, t.bytes, t.list, t.listed = read.safe, read.bytes, list, read.listed
+	t.safe, t.bytes, t.list, t.listed, t.whole = read.safe, read.bytes, list, read.listed, nil
 	return list
 }
 
@@ -121,18 +132,41 @@ func (t *Tools) notePage(first bool, result json.RawMessage) *ToolList {
 		return nil
 	}
 	size := t.pages
-	t.list, t.listed, t.coming = &size, t.coming, nil
+	t.list, t.listed, t.coming, t.whole = &size, t.coming, nil, nil
 	return &size
+}
+
+// noteWhole notes a list that came in one page, as notePage does, and returns nil if it is none. Most clients get the
+// same bytes: then it takes what other has noted of them, because a list may have thousands of tools, each of which
+// notePage reads several times.
+func (t *Tools) noteWhole(result json.RawMessage, other *Tools) *ToolList {
+	other.mu.Lock()
+	whole := other.whole
+	other.mu.Unlock()
+	if whole == nil || !bytes.Equal(whole.page, result) {
+		list := t.notePage(true, result)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if list != nil && len(result) <= maxListedBytes {
+			t.whole = &wholeList{bytes.Clone(result), maps.Clone(t.safe), t.bytes, list, t.listed}
+		}
+		return list
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.safe, t.bytes, t.list, t.listed, t.whole = maps.Clone(whole.safe), whole.bytes, whole.list, whole.listed, whole
+	t.coming = nil
+	return t.list
 }
 
 // takeList takes the last complete list of another session, and learns nothing of what is safe.
 func (t *Tools) takeList(other *Tools) {
 	other.mu.Lock()
-	list, listed := other.list, other.listed
+	list, listed, whole := other.list, other.listed, other.whole
 	other.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.list, t.listed = list, listed
+	t.list, t.listed, t.whole = list, listed, whole
 }
 
 // keep keeps a tool of a list that is coming.
