@@ -1,11 +1,13 @@
 package setup
 
 import (
+	"crypto/sha256"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -57,6 +59,19 @@ func hasMark(text string) bool {
 		first, _, _ = strings.Cut(rest, "\n")
 	}
 	return strings.Contains(first, mark)
+}
+
+// sealed returns the text of a file with its seal behind the mark.
+func sealed(text string) string { return strings.Replace(text, mark, mark+sealOf(text), 1) }
+
+// sealOf returns a hash of a text that has none yet: uninstall sees by it whether somebody has edited the file.
+func sealOf(text string) string { return fmt.Sprintf(" sha256:%x", sha256.Sum256([]byte(text))) }
+
+// isAsWritten reports whether a file is as install has written it.
+func isAsWritten(text string) bool {
+	before, after, _ := strings.Cut(text, mark)
+	seal := after[:min(len(after), len(sealOf("")))]
+	return seal == sealOf(before+mark+after[len(seal):])
 }
 
 // managerOf returns the manager of services of a system.
@@ -118,7 +133,11 @@ func (cmd *Command) Service(c *config.Config, on System) int {
 	output, err := on.Run(m.status[0], m.status[1:]...)
 	fmt.Fprint(cmd.Stdout, output)
 	cmd.tellLingering(on)
+	if exited, is := errors.AsType[*exec.ExitError](err); is && exited.Exited() {
+		return exited.ExitCode() // such as 3 of systemctl: it does not run
+	}
 	if err != nil {
+		fmt.Fprintf(cmd.Stderr, "sse-server: %s: %v\n", strings.Join(m.status, " "), err)
 		return exit.Failure
 	}
 	return exit.OK
@@ -139,12 +158,16 @@ func (cmd *Command) installService(c *config.Config, on System, m manager) int {
 	}
 	path, _ := cmd.LookupEnv("PATH")
 	s := service{on.Program, file, socket, environ.LastingPath(path), filepath.Join(c.StateDir, "service.log")}
-	text := m.text(s)
+	text := sealed(m.text(s))
 	was, err := os.ReadFile(m.file)
 	switch {
 	case err == nil && !hasMark(string(was)):
 		fmt.Fprintf(cmd.Stderr, "sse-server: %s is there already, and is not of service install: move it away first\n",
 			m.file)
+		return exit.Failure
+	case err == nil && !isAsWritten(string(was)):
+		fmt.Fprintf(cmd.Stderr, "sse-server: %s is there already, and was edited after service install: %s\n", m.file,
+			m.byHand())
 		return exit.Failure
 	case err == nil && string(was) != text:
 		fmt.Fprintf(cmd.Stderr,
@@ -178,16 +201,22 @@ func (cmd *Command) installService(c *config.Config, on System, m manager) int {
 	return exit.OK
 }
 
-// uninstallService makes the system forget the service, and removes its file. One that install has not written stays,
-// and so does its service.
+// uninstallService makes the system forget the service, and removes its file. One that install has not written, or that
+// somebody has edited since, stays, and so does its service.
 func (cmd *Command) uninstallService(on System, m manager) int {
 	if _, err := os.Lstat(m.file); err != nil {
 		fmt.Fprintf(cmd.Stderr, "sse-server: there is no service: %s is missing\n", m.file)
 		return exit.Failure
 	}
-	if text, err := os.ReadFile(m.file); err != nil || !hasMark(string(text)) {
+	text, err := os.ReadFile(m.file)
+	if err != nil || !hasMark(string(text)) {
 		fmt.Fprintf(cmd.Stderr, "sse-server: %s is not of service install: nothing is stopped or removed; "+
 			"do it yourself if it shall go\n", m.file)
+		return exit.Failure
+	}
+	if !isAsWritten(string(text)) {
+		fmt.Fprintf(cmd.Stderr, "sse-server: %s was edited after service install: nothing is stopped or removed; %s\n",
+			m.file, m.byHand())
 		return exit.Failure
 	}
 	known := cmd.runAll(on, m.uninstall)
@@ -199,6 +228,15 @@ func (cmd *Command) uninstallService(on System, m manager) int {
 		return exit.Failure
 	}
 	return exit.OK
+}
+
+// byHand says how to remove a service whose file somebody has edited.
+func (m manager) byHand() string {
+	var commands []string
+	for _, command := range m.uninstall {
+		commands = append(commands, strings.Join(command, " "))
+	}
+	return "keep what you need of it, run " + strings.Join(commands, " and ") + ", and delete the file"
 }
 
 // runAll runs commands of the system until one fails, which it says.

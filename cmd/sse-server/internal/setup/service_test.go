@@ -3,9 +3,12 @@ package setup
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +24,8 @@ type machine struct {
 	ran    []string
 	linger string
 	fails  string // a command that fails
+	status string // what systemctl status writes
+	exits  int    // its exit code
 }
 
 func newMachine(t *testing.T, system string) *machine {
@@ -34,6 +39,9 @@ func newMachine(t *testing.T, system string) *machine {
 		}
 		if name == "loginctl" {
 			return m.linger + "\n", nil
+		}
+		if slices.Contains(args, "status") {
+			return m.status, exec.Command("sh", "-c", fmt.Sprint("exit ", m.exits)).Run()
 		}
 		return "", nil
 	}
@@ -95,6 +103,61 @@ func TestServiceOfSystemd(t *testing.T) {
 	p = m.run(t, env, "install", "--config", "servers.yaml")
 	p.wantExit(exit.Failure)
 	ssetest.WantText(t, "the command that failed", p.log.String(), "systemctl --user enable --now sse-server.service: exit status 1\nno bus\n")
+}
+
+// The status is what systemctl says, with its exit code, and whether the service outlives the session of its user.
+func TestServiceStatusIsThatOfTheSystem(t *testing.T) {
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": t.TempDir(), "PATH": "/usr/bin:/bin"}
+	ssetest.Must(t, os.WriteFile("servers.yaml", []byte("servers: {a: {command: [x]}}\n"), 0o600))
+	m := newMachine(t, "linux")
+	m.run(t, env, "install", "--config", "servers.yaml").wantExit(exit.OK)
+	for code, says := range map[int]string{0: "Active: active (running)\n", 3: "Active: inactive (dead)\n"} {
+		m.ran, m.status, m.exits = nil, says, code
+		p := m.run(t, env, "status")
+		p.wantExit(code)
+		ssetest.WantText(t, "the status", p.out.String(), says, "Lingering is off")
+		ssetest.Want(t, "the first command", m.ran[0], "systemctl --user status --no-pager sse-server.service")
+	}
+	m.fails = "--user status"
+	p := m.run(t, env, "status")
+	p.wantExit(exit.Failure)
+	ssetest.WantText(t, "what is known", p.out.String(), "no bus\n")
+	ssetest.WantText(t, "why there is no status", p.log.String(),
+		"systemctl --user status --no-pager sse-server.service: exit status 1\n")
+}
+
+// A file that somebody has edited after install stays, with its service, and it is said how to remove them.
+func TestServiceThatSomebodyHasEditedStays(t *testing.T) {
+	t.Chdir(t.TempDir())
+	env := map[string]string{"HOME": t.TempDir(), "PATH": "/usr/bin"}
+	ssetest.Must(t, os.WriteFile("servers.yaml", []byte("servers: {a: {command: [x]}}\n"), 0o600))
+	m := newMachine(t, "linux")
+	m.run(t, env, "install", "-c", "servers.yaml").wantExit(exit.OK)
+	file := filepath.Join(m.ConfigHome, "systemd", "user", unitName)
+	written := text(t, file)
+	m.ran = nil
+	const todo = "keep what you need of it, " +
+		"run systemctl --user disable --now sse-server.service, and delete the file\n"
+	for _, edited := range []string{
+		strings.Replace(written, "Restart=on-failure\n", "Restart=always\n", 1),
+		written + "# mine\n",
+		written[:len(written)-1],
+		strings.Replace(written, " sha256:", " sha256:0", 1),
+		written[:strings.Index(written, mark)+len(mark)+20],
+	} {
+		ssetest.Must(t, os.WriteFile(file, []byte(edited), 0o600))
+		for do, want := range map[string]string{
+			"uninstall": " was edited after service install: nothing is stopped or removed; ",
+			"install":   " is there already, and was edited after service install: ",
+		} {
+			p := m.run(t, env, strings.Fields(do+" -c servers.yaml")...)
+			p.wantExit(exit.Failure)
+			ssetest.Want(t, do, p.log.String(), "sse-server: "+file+want+todo)
+		}
+		ssetest.Want(t, "the file", text(t, file), edited)
+		ssetest.Want(t, "commands", len(m.ran), 0)
+	}
 }
 
 // A file that install has not written stays, with its service, and is named.
