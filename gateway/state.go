@@ -113,9 +113,6 @@ func (g *Gateway) knownLists() (lists [merge.Kinds][]json.RawMessage) {
 	return lists
 }
 
-// wordsOfStates has the words of the states that /status calls otherwise.
-var wordsOfStates = map[string]string{"asleep, from memory": "asleep"}
-
 // conditionFor returns how the server is, and why it fails, if it does.
 func (g *Gateway) conditionFor(v visitor) (state string, failure *page.Failure) {
 	n := g.now.Load()
@@ -125,7 +122,7 @@ func (g *Gateway) conditionFor(v visitor) (state string, failure *page.Failure) 
 	if state == "failing" || state == "unstable" {
 		failure = g.failureFor(v, &s.Health)
 	}
-	return cmp.Or(wordsOfStates[state], state), failure
+	return state, failure
 }
 
 // needsLogin reports whether the server waits for a person who logs in, and what the person types.
@@ -247,8 +244,8 @@ func stateOf(members []page.Member) string {
 	failing := 0
 	best := "not started"
 	order := []string{
-		"not started", "late", "standing by", statuspage.WaitingForLogin, "starting", "unstable", "asleep", "listed",
-		"healthy",
+		"not started", "late", "standing by", statuspage.WaitingForLogin, "starting", "unstable", statuspage.Cached,
+		"listed", "healthy",
 	}
 	for _, m := range members {
 		if m.State == "failing" {

@@ -96,8 +96,8 @@ func TestStateOfAView(t *testing.T) {
 		must(t, err)
 		for user, want := range map[string]string{
 			"":      "nothing",
-			"alice": "team asleep [a__read=a/read a__write=a/write b__find=b/search] a:asleep:2 b:asleep:1 c:not started",
-			"bob":   "team asleep [b__find=b/search] b:asleep:1 c:not started",
+			"alice": "team cached [a__read=a/read a__write=a/write b__find=b/search] a:cached:2 b:cached:1 c:not started",
+			"bob":   "team cached [b__find=b/search] b:cached:1 c:not started",
 		} {
 			equal(t, "the view for "+user, brief(stateAt[page.State](t, s, "/mcp/team/mcp", "User", user)), want)
 		}
@@ -108,8 +108,8 @@ func TestStateOfAView(t *testing.T) {
 			all = append(all, brief(&landing.Servers[i])+" "+landing.Servers[i].Path)
 		}
 		equal(t, "all servers for bob", all, []string{
-			"team asleep [b__find=b/search] b:asleep:1 c:not started /mcp/team/mcp",
-			"a asleep [read write] /mcp/a/mcp", "b asleep [search] /mcp/b/mcp", "c not started [] /mcp/c/mcp",
+			"team cached [b__find=b/search] b:cached:1 c:not started /mcp/team/mcp",
+			"a cached [read write] /mcp/a/mcp", "b cached [search] /mcp/b/mcp", "c not started [] /mcp/c/mcp",
 		})
 		w.wantStarts("by the states", 1, 1, 0)
 		equal(t, "connections", w.front.Connections()+w.member(0).Connections()+w.member(2).Connections(), 0)

@@ -57,15 +57,15 @@ func TestStatusPageShowsHealth(t *testing.T) {
 	}, &server{}, broken)
 }
 
-// A known server has no process until somebody calls it, and the status page says so.
-func TestStatusPageShowsThatAKnownServerSleeps(t *testing.T) {
+// A known server has no process until somebody calls it, and the status page says so by the word of all pages.
+func TestStatusPageShowsThatAKnownServerIsCached(t *testing.T) {
 	u := &server{capabilities: withLists, handle: lists(nil)}
 	inFakeTime(t, u, remembering(), func(t *testing.T, g *gateway.Gateway) {
 		said := func(when string, want bool) {
 			t.Helper()
 			time.Sleep(2 * time.Second) // viewers share a look
 			_, body := ask(g.Admin(), "/status")
-			equal(t, when+": it is asleep", strings.Contains(body, "asleep, from memory"), want)
+			equal(t, when+": it is cached", strings.Contains(body, `<span class="mark cached">cached</span>`), want)
 		}
 		said("at first", false)
 		learned(t, g, u)

@@ -21,7 +21,7 @@ type State struct {
 	Title       string `json:"title,omitempty"`
 	Version     string `json:"version,omitempty"`
 	Description string `json:"description,omitempty"` // of the configuration, else its instructions
-	// State is healthy, asleep (memory answers, and a call starts it), standing by, starting, not started, unstable,
+	// State is healthy, cached (memory answers, and a call starts it), standing by, starting, not started, unstable,
 	// failing, waiting for a login or draining; of a view also partly failing. In the list of all it is locked where
 	// the visitor may know no more than the name.
 	State     string   `json:"state"`

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func TestFailingServersComeFirst(t *testing.T) {
 	for _, m := range regexp.MustCompile(`<span class="mark [a-z, ]+">([a-z, ]+)</span></td>\s*<th scope="row" data-label="Server"><a id="s-([a-z-]+)"`).FindAllStringSubmatch(body, -1) {
 		got = append(got, m[2]+" "+m[1])
 	}
-	want := []string{"d-failing failing", "h-locked waiting for a login", "c-unstable unstable", "e-starting starting", "b-healthy healthy", "g-known asleep, from memory", "f-warm standing by", "a-new not started"}
+	want := []string{"d-failing failing", "h-locked waiting for a login", "c-unstable unstable", "e-starting starting", "b-healthy healthy", "g-known cached", "f-warm standing by", "a-new not started"}
 	if code != http.StatusOK || !slices.Equal(got, want) {
 		t.Errorf("got %d and the servers %q, want %q", code, got, want)
 	}
@@ -87,6 +88,34 @@ func TestFailingServersComeFirst(t *testing.T) {
 		!strings.Contains(head, "<bdi>exit status 3 long") || !strings.Contains(head, "…</bdi> <small>2 s ago") || strings.Contains(head, "c-unstable") {
 		t.Errorf("the headline does not name the failing server, its cause and the time:\n%s", head)
 	}
+}
+
+// A cached server has one name, on this page and on those in the browser, and the documentation has the name of each
+// state.
+func TestStatesHaveOneName(t *testing.T) {
+	cached := Server{Name: "docs", Health: handshake.Health{Started: time.Now(), Known: true}}
+	_, body := get(t, serving(cached), "/status/servers/docs")
+	ssetest.WantText(t, "page", body, ">docs is cached</h1>", "Memory answers its clients: it starts with the first call.")
+	const root = "../../../"
+	for file, form := range map[string]string{"docs/operations.md": "*%s*", "docs/reference/wire.md": "`%s`"} {
+		text := readFile(t, root+file)
+		for _, condition := range conditions {
+			ssetest.WantText(t, file, text, fmt.Sprintf(form, condition))
+		}
+	}
+	ssetest.WantText(t, "the glossary", readFile(t, root+"docs/glossary.md"), "**"+Cached+"**: ")
+	for _, module := range []string{"servers.js", "members.js"} {
+		ssetest.WantText(t, module, readFile(t, root+"internal/page/web/"+module), " "+Cached+": ")
+	}
+	ssetest.WantText(t, "head.js", readFile(t, root+"internal/page/web/head.js"), "`Cached: ${ofCached}`")
+}
+
+// readFile returns the text of a file.
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	ssetest.Must(t, err)
+	return string(text)
 }
 
 func TestHeadlines(t *testing.T) {

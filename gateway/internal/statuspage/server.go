@@ -10,11 +10,11 @@ import (
 
 // conditions are those of servers, those that need attention first.
 var conditions = []string{
-	"failing", WaitingForLogin, "unstable", "starting", "draining", "healthy", asleep, "standing by", "not started",
+	"failing", WaitingForLogin, "unstable", "starting", "draining", "healthy", Cached, "standing by", "not started",
 }
 
-// asleep is the condition of a server that answers from memory until somebody calls it.
-const asleep = "asleep, from memory"
+// Cached is the condition of a server whose clients are answered from memory until one calls it.
+const Cached = "cached"
 
 // WaitingForLogin is the condition of a remote server that wants a person to log in.
 const WaitingForLogin = "waiting for a login"
@@ -52,7 +52,7 @@ func (s *Server) Condition(now time.Time) string {
 	case now.Sub(s.Failed) < recently:
 		return "unstable"
 	case s.Known && s.Sessions == 0:
-		return asleep
+		return Cached
 	case !s.Started.IsZero():
 		return "healthy"
 	case s.Sessions > s.Idle:

@@ -1,6 +1,7 @@
 // The head of the page: what the server is, how it is, and how clients get it.
 import { el, show, button, copier, named, clip, plain, took, count, recall, remember } from './dom.js';
 import { entries } from './connect.js';
+import { ofCached } from './states.js';
 import { tree, prose } from './json.js';
 import { needsToken } from './session.js';
 
@@ -10,7 +11,7 @@ import { needsToken } from './session.js';
 export const conditions = {
   connecting: { mark: 'connecting', kind: 'initializing', said: 'is being asked' },
   starting: { mark: 'starting', kind: 'initializing', said: 'is starting' },
-  resting: { mark: 'Cached: starts with the first call', kind: '', said: 'is cached, and starts with the first call' },
+  resting: { mark: `Cached: ${ofCached}`, kind: 'ready', said: `is cached, and ${ofCached}` },
   ready: { mark: 'ready', kind: 'ready', said: 'is ready' },
   locked: { mark: 'waits for a token', kind: 'initializing', said: 'waits for a token' },
   failed: { mark: 'failed', kind: 'failed', said: 'has failed' },

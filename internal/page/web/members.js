@@ -9,7 +9,7 @@ import { el, show, named, clip, count, loginButton } from './dom.js';
 const membersEvery = 5000, looksEvery = 500;
 
 const memberKinds = /** @type {Record<string, string>} */ ({
-  healthy: 'ready', asleep: 'ready', listed: 'ready', failing: 'failed', starting: 'initializing', unstable: 'initializing', late: 'initializing', draining: 'initializing',
+  healthy: 'ready', cached: 'ready', listed: 'ready', failing: 'failed', starting: 'initializing', unstable: 'initializing', late: 'initializing', draining: 'initializing',
 });
 
 /**

@@ -1,6 +1,7 @@
 // The page at the root: a card for each server and view that the visitor may know of. It asks for the state of all
 // every few seconds, while it can be seen: that opens no session.
 import { el, show, button, copier, named, clip, count, say, recall, remember, loginButton } from './dom.js';
+import { ofCached, stateName } from './states.js';
 import { entries, shell } from './connect.js';
 import { tokenField, tokenForm } from './token.js';
 
@@ -47,11 +48,8 @@ import { tokenField, tokenForm } from './token.js';
 
 /** How each state looks: the others are neither good nor bad. */
 const looks = /** @type {Record<string, string>} */ ({
-  healthy: 'good', asleep: 'good', listed: 'good', starting: 'wait', unstable: 'wait', late: 'wait', 'partly failing': 'wait', draining: 'wait', failing: 'bad',
+  healthy: 'good', cached: 'good', listed: 'good', starting: 'wait', unstable: 'wait', late: 'wait', 'partly failing': 'wait', draining: 'wait', failing: 'bad',
 });
-
-/** What a state is called, where its own word is too short. */
-const wordsOf = /** @type {Record<string, string>} */ ({ asleep: 'asleep: a call starts it', locked: 'wants a token' });
 
 /** How often the page asks, in milliseconds, and how many tools it shows that fit. */
 const pollEvery = 5000, mostFound = 100;
@@ -66,7 +64,7 @@ function urlOf(path) { return new URL(path.slice(1), location.origin + location.
 function tokenKeyOf(url) { return `token ${new URL(url).pathname}`; }
 
 /** @param {string} state */
-function stateMark(state) { return el('span', { class: `mark ${looks[state] ?? ''}` }, wordsOf[state] ?? state); }
+function stateMark(state) { return el('span', { class: `mark ${looks[state] ?? ''}` }, stateName(state)); }
 
 class Cards {
   constructor() {
@@ -220,11 +218,11 @@ class Cards {
       (server.view || title !== server.name) && el('p', { class: 'soft' }, server.view && el('span', { class: 'kind' }, 'View'), title !== server.name && named(title, 60), ' ', server.version && el('small', {}, named(server.version, 20))),
       server.description && el('p', { class: 'about', title: clip(server.description, 300) }, named(server.description, 300)),
       server.members && el('ul', { class: 'members', 'aria-label': 'Its servers' }, ...server.members.map(member => el('li', { class: looks[member.state] ?? '', title: memberText(member) },
-        named(member.name, 40), el('span', { class: 'hidden' }, `: ${wordsOf[member.state] ?? member.state}`), member.tools !== undefined && el('small', {}, ' ', member.tools)))),
+        named(member.name, 40), el('span', { class: 'hidden' }, `: ${stateName(member.state)}`), member.tools !== undefined && el('small', {}, ' ', member.tools)))),
       server.loginCommand && el('p', {}, server.logsInHere === true && [loginButton(url), ' or run '], el('code', {}, clip(server.loginCommand, 300))),
       failuresOf(server),
       warningsOf(server),
-      el('p', { class: 'counts' }, countsOf(server)),
+      el('p', { class: 'counts' }, countsOf(server), server.state === 'cached' && ` · ${ofCached}`),
       entry && el('div', { class: 'paste' },
         entry.lack ? el('p', { class: 'soft' }, entry.lack) : [
           copier(`Copy for ${this.client}`, () => entry.text, `Copy for ${this.client}: ${server.name}`),
@@ -307,7 +305,7 @@ class Cards {
 }
 
 /** @param {Member} member */
-function memberText(member) { return [wordsOf[member.state] ?? member.state, member.failure?.message].filter(Boolean).join(': '); }
+function memberText(member) { return [stateName(member.state), member.failure?.message].filter(Boolean).join(': '); }
 
 /** @param {ServerState} server */
 function countsOf(server) {
