@@ -431,7 +431,8 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	return nil
 }
 
-// save saves the login under its lock: a refresh of the one before that is under way would overwrite it.
+// save saves the login under its lock: a refresh of the one before that is under way would overwrite it. It deletes
+// what the server said to that one.
 func (a *Attempt) save(l *Login) error {
 	store := a.options.Store
 	if err := store.open(); err != nil { // the lock is in the folder
@@ -444,7 +445,11 @@ func (a *Attempt) save(l *Login) error {
 		return err
 	}
 	defer unlock()
-	return store.Save(l)
+	if err := store.Save(l); err != nil {
+		return err
+	}
+	_ = store.forgetMemory(l) // of the login before, whose mark is another: nobody is told of it in any case
+	return nil
 }
 
 // DeviceCode is what a person types on another device.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/atomicfile"
 	"github.com/mcp-sse/mcp-sse/internal/private"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 )
 
 // Login is what is kept of a login at a server, by an issuer.
@@ -188,13 +190,14 @@ func (s Store) open() error {
 	return private.CheckClosed(s.dir)
 }
 
-// Forget deletes a login. It is no error if there is none. Its lock stays: others may wait for that.
+// Forget deletes a login, and what its server said. It is no error if there is none. Its lock stays: others may wait
+// for that.
 func (s Store) Forget(l *Login) error {
 	err := os.Remove(s.path(l.Server, l.Issuer))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		err = nil
 	}
-	return err
+	return errors.Join(err, s.forgetMemory(l))
 }
 
 func lockOf(path string) string { return strings.TrimSuffix(path, suffix) + ".lock" }
@@ -227,3 +230,25 @@ func (s Store) LastUse(l *Login) time.Time {
 	}
 	return info.ModTime()
 }
+
+// memorySuffix ends the name of the folder with what a server said to a login. It is beside the file of the login, and
+// is deleted with that.
+const memorySuffix = ".said"
+
+// mark names a login. Another login at the same server, by the same issuer, has another mark.
+func (l *Login) mark() string {
+	return hash(strings.Join([]string{l.Server, l.Issuer, l.At.UTC().Format(time.RFC3339Nano)}, "\n"))
+}
+
+// memoryOf returns what a server said to a login. place is what else the server's answers depend on.
+func (s Store) memoryOf(l *Login, place string, log *slog.Logger) *remember.Server {
+	store := remember.Open(s.memoryDir(l), log)
+	return store.Server(remember.Identity{Server: "login " + l.mark(), Place: place})
+}
+
+func (s Store) memoryDir(l *Login) string {
+	return strings.TrimSuffix(s.path(l.Server, l.Issuer), suffix) + memorySuffix
+}
+
+// forgetMemory deletes what a server said to a login, and to those before it by the same issuer.
+func (s Store) forgetMemory(l *Login) error { return os.RemoveAll(s.memoryDir(l)) }

@@ -113,6 +113,28 @@ func (a *Answers) Same(other *Answers) bool {
 		slices.Equal(a.Missing, other.Missing) && !slices.ContainsFunc(Kinds(), differs)
 }
 
+// With returns the answers with those lists of earlier ones that they lack, if the server has said the same to
+// initialize; the answers alone if earlier is nil.
+func (a Answers) With(earlier *Answers) *Answers {
+	if earlier == nil || earlier.Initialize != a.Initialize {
+		return &a
+	}
+	merged := maps.Clone(earlier.Pages)
+	maps.Copy(merged, a.Pages)
+	missing := slices.Clone(a.Missing)
+	for _, method := range missing {
+		delete(merged, method)
+	}
+	for _, method := range earlier.Missing {
+		if merged[method] == nil && !slices.Contains(missing, method) {
+			missing = append(missing, method)
+		}
+	}
+	slices.Sort(missing)
+	a.Pages, a.Missing = merged, missing
+	return &a
+}
+
 // Items returns what is in the pages of a list, in their order: the elements of a member of each page, such
 // as "tools". It reports false if the list is not there.
 func (a *Answers) Items(method, member string) (items []json.RawMessage, ok bool) {

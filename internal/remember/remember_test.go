@@ -265,6 +265,34 @@ func TestFilesAreBounded(t *testing.T) {
 	ssetest.Want(t, "files", len(files), 256)
 }
 
+// Lists that a client has not asked for this time are those of before, if the server says the same to initialize.
+func TestAnswersWithThoseOfBefore(t *testing.T) {
+	page := func(text string) map[string]string { return map[string]string{"": text} }
+	before := &remember.Answers{Initialize: `{"a":1}`, Missing: []string{"resources/templates/list"},
+		Pages: map[string]map[string]string{"tools/list": page("old"), "prompts/list": page("prompts")}}
+	now := remember.Answers{Initialize: `{"a":1}`, Pages: map[string]map[string]string{"tools/list": page("new")}}
+	with := now.With(before)
+	want := &remember.Answers{Initialize: `{"a":1}`, Missing: before.Missing,
+		Pages: map[string]map[string]string{"tools/list": page("new"), "prompts/list": page("prompts")}}
+	if !with.Same(want) {
+		t.Errorf("got %v, want %v", with, want)
+	}
+	now.Missing = []string{"prompts/list"}
+	if _, has := now.With(before).Pages["prompts/list"]; has {
+		t.Error("a list that the server does not know any more is there")
+	}
+	now.Initialize = `{"a":2}`
+	if got := now.With(before); !got.Same(&now) {
+		t.Errorf("of a server that says something else: %v", got)
+	}
+	if got := now.With(nil); !got.Same(&now) {
+		t.Errorf("without answers of before: %v", got)
+	}
+	if len(before.Pages) != 2 || len(now.Pages) != 1 {
+		t.Error("the answers were changed")
+	}
+}
+
 // The answers serve a request for a list that has no params but a cursor and a progress token, and no other one.
 func TestAnswer(t *testing.T) {
 	a := said(`{"tools":[],"nextCursor":"2"}`)

@@ -56,10 +56,12 @@ type Endpoint struct {
 	Advise func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string)
 	// Accepted is told of each success of a request; nil: nobody wants to know.
 	Accepted func()
-	Name     string // of the server, for errors; empty: it has none
-	Limit    int    // longest message that the server may send, in bytes
-	Log      *slog.Logger
-	Metrics  *metrics.Metrics
+	// AwaitLogin waits until somebody has logged in at the server, or ctx ends; nil: nobody can.
+	AwaitLogin func(ctx context.Context) bool
+	Name       string // of the server, for errors; empty: it has none
+	Limit      int    // longest message that the server may send, in bytes
+	Log        *slog.Logger
+	Metrics    *metrics.Metrics
 	// Values never ends, and has the values of the contexts of a session's requests.
 	Values context.Context
 }

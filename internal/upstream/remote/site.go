@@ -148,10 +148,12 @@ func redirect(next func(*http.Request, []*http.Request) error) func(*http.Reques
 	}
 }
 
-// releasing is a session that releases its HTTP client when it is closed.
+// releasing is a session that releases its HTTP client when it is closed, and is noted for those who come while nobody
+// is logged in.
 type releasing struct {
 	jsonrpc.Attributed
 	release func()
+	notes   *notes // nil: there are none
 }
 
 var _ jsonrpc.Stateless = (*releasing)(nil)
@@ -162,9 +164,31 @@ func (r *releasing) Stateless() bool {
 	return ok && c.Stateless()
 }
 
+// Send sends a message.
+func (r *releasing) Send(msg []byte) error {
+	r.notes.sent(msg)
+	return r.Attributed.Send(msg)
+}
+
+// Recv is RecvFor without the request.
+func (r *releasing) Recv() ([]byte, error) {
+	msg, _, err := r.RecvFor()
+	return msg, err
+}
+
+// RecvFor returns the next message.
+func (r *releasing) RecvFor() (msg []byte, request jsonrpc.ID, err error) {
+	msg, request, err = r.Attributed.RecvFor()
+	if err == nil {
+		r.notes.received(msg)
+	}
+	return msg, request, err
+}
+
 // Close ends the session, and releases the HTTP client.
 func (r *releasing) Close() error {
 	err := r.Attributed.Close()
 	r.release()
+	r.notes.close()
 	return err
 }

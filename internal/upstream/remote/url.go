@@ -64,7 +64,8 @@ type URL struct {
 	// Metrics counts responses. nil: nothing is counted.
 	Metrics *metrics.Metrics
 
-	site *site // nil: nothing is shared
+	site  *site  // nil: nothing is shared
+	notes *notes // of the session that is dialled; nil: there are none
 }
 
 // Observed returns a copy of u that logs to l and counts in m if u has no Logger and
@@ -139,6 +140,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if u.site == nil {
 		u.site = newSite()
 	}
+	u.notes = u.newNotes(ctx)
 	x, release := u.exchange(ctx)
 	c, err := u.connect(exchange.Quietly(ctx), x)
 	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && denied.NeedsLogin {
@@ -150,7 +152,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		release()
 		return nil, err
 	}
-	return &releasing{c, release}, nil
+	return &releasing{c, release, u.notes}, nil
 }
 
 // standIn returns what opens a session in the place of one with a server that needs a login. It opens none, and returns
@@ -164,7 +166,8 @@ func (u URL) standIn(ctx context.Context) func() jsonrpc.Attributed {
 		if login.LoggedIn() {
 			return nil
 		}
-		return standin.New(login)
+		u.notes.stop() // it is not the server that speaks
+		return standin.New(login, u.notes.recall)
 	}
 }
 
@@ -207,7 +210,7 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 			x.Advise = adviser.Advise
 		}
 		if login, ok := u.Credentials.(loginNeeder); ok {
-			x.Accepted = login.Accepted
+			x.Accepted, x.AwaitLogin = login.Accepted, login.AwaitLogin
 		}
 		x.Header.Del("Authorization")
 	}
@@ -245,6 +248,8 @@ type loginNeeder interface {
 	// Accepted is told that the server has answered a request with success: it asks for no login now.
 	Accepted()
 	LoginNeeded() (command string, is bool)
+	// AwaitLogin waits until somebody has logged in, or ctx ends, and reports whether somebody has.
+	AwaitLogin(ctx context.Context) bool
 }
 
 // LoginNeeded reports whether the server waits for a person who logs in. command is what the person types, which not

@@ -1,19 +1,23 @@
-// Package standin is a session in the place of one with a remote server at which nobody is logged in, so that no client
-// loses that server. It answers initialize, and has one tool, login. When somebody has logged in it ends, and the
-// gateway opens a session with the server, whose lists are others.
+// Package standin is a session in the place of one with a remote server at which nobody is logged in, so that no
+// client loses that server. It answers initialize and the lists with what the server said to a login that has ended.
+// If nothing is known of that, it has one tool, login. When somebody has logged in it ends, and the gateway opens a
+// session with the server, whose lists may be others.
 package standin
 
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -36,6 +40,8 @@ const (
 	lookEvery = time.Second
 	// askTimeout bounds a question for a login.
 	askTimeout = 25 * time.Second
+	// visitTimeout bounds how long a request that is sent again after a visit waits for the login.
+	visitTimeout = 20 * time.Second
 	// maxCalls bounds the calls of login at a time.
 	maxCalls = 8
 
@@ -44,23 +50,36 @@ const (
 
 // Conn is the session.
 type Conn struct {
-	asker  Asker
-	out    *buffer.Queue // what the client gets
-	ctx    context.Context
-	cancel context.CancelFunc
-	work   sync.WaitGroup
-	places chan struct{} // has one for each call under way
-	visits atomic.Bool   // the client has its person visit addresses
+	asker    Asker
+	out      *buffer.Queue // what the client gets
+	ctx      context.Context
+	cancel   context.CancelFunc
+	work     sync.WaitGroup
+	places   chan struct{} // has one for each request under way that asks for the login
+	canVisit atomic.Bool   // the client has its person visit addresses
+	recall   func(params json.RawMessage) *remember.Answers
+	said     atomic.Pointer[remember.Answers] // what the server said before; nil: nothing is known
 
-	mu    sync.Mutex // guards asked
-	asked []string   // the ids of the visits that the client was asked for
+	mu      sync.Mutex      // guards what follows
+	asked   []string        // the ids of the visits that the client was asked for
+	visited map[string]bool // the requests that were answered with a visit, by keyOf
+	waiting []*waiting      // the requests that ask for the login, the oldest first
+	isOver  bool
+}
+
+// waiting is a request that asks for the login.
+type waiting struct {
+	m     *jsonrpc.Message
+	isOwn bool // it calls the tool login of the session itself
 }
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
 
-// New returns a session. The caller must Close it.
-func New(asker Asker) *Conn {
-	c := &Conn{asker: asker, out: buffer.NewQueue(buffer.SendLimit), places: make(chan struct{}, maxCalls)}
+// New returns a session. recall returns what the server said before to a client that initializes with these params; nil
+// if that is unknown. The caller must Close the session.
+func New(asker Asker, recall func(params json.RawMessage) *remember.Answers) *Conn {
+	c := &Conn{asker: asker, recall: recall, out: buffer.NewQueue(buffer.SendLimit),
+		places: make(chan struct{}, maxCalls), visited: make(map[string]bool)}
 	c.ctx, c.cancel = context.WithCancel(context.Background()) // no caller's: it ends with Close
 	c.work.Go(c.watch)                                         // ends with ctx
 	asker.Opened()
@@ -81,16 +100,29 @@ func (c *Conn) watch() {
 	c.end()
 }
 
-// end tells the client that its person has done what it was asked for, and ends the session.
+// end tells the client that its person has done what it was asked for, and ends the session. The oldest request that
+// waits for the login goes on in the session with the server. jsonrpc.NotTakenError has room for no other one: the
+// clients of those are told to send them again.
 func (c *Conn) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.isOver {
+		return
+	}
+	c.isOver = true
 	for _, id := range c.asked {
 		params, _ := json.Marshal(map[string]string{"elicitationId": id})               // never fails
 		_ = c.out.Offer(jsonrpc.NewNotification(mcp.MethodElicitationComplete, params)) // fails if the session is over
 	}
-	c.asked = nil
-	c.out.End(ErrLoggedIn)
+	why, goesOn := ErrLoggedIn, false
+	for _, w := range c.waiting {
+		if !w.isOwn && !goesOn {
+			why, goesOn = &jsonrpc.NotTakenError{ID: w.m.ID, Err: ErrLoggedIn}, true
+			continue
+		}
+		_ = c.out.Offer(w.answer("Somebody has logged in: call again.", w.isOwn)) // fails if the session is over
+	}
+	c.out.End(why)
 }
 
 // empty are the lists that have nothing.
@@ -112,17 +144,51 @@ func (c *Conn) Send(msg []byte) error {
 	case err != nil || m.Kind != jsonrpc.Request:
 		return nil // nobody can be answered
 	case m.Method == mcp.MethodInitialize:
-		c.visits.Store(mcp.VisitsURLs(m.Param("capabilities").Value))
-		return c.answer(m, initialized(m))
-	case m.Method == mcp.MethodListTools:
-		return c.answer(m, json.RawMessage(tools))
+		c.canVisit.Store(mcp.VisitsURLs(m.Param("capabilities").Value))
+		return c.answer(m, c.initialize(m))
 	case m.Method == mcp.MethodCallTool:
-		return c.call(m)
-	case empty[m.Method] != "":
-		return c.answer(m, json.RawMessage(empty[m.Method]))
+		return c.ask(m)
+	}
+	if result := c.known(m); len(result) > 0 {
+		return c.answer(m, result)
+	}
+	if c.said.Load() != nil { // the server has it
+		return c.ask(m)
 	}
 	return c.out.Offer(jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound,
 		"nobody is logged in at the server: call the tool %s", toolName)))
+}
+
+// known returns the result of a request that needs no login; empty: there is none.
+func (c *Conn) known(m *jsonrpc.Message) json.RawMessage {
+	said := c.said.Load()
+	if said != nil {
+		if page, ok := said.Answer(m); ok {
+			return page
+		}
+	}
+	switch {
+	case m.Method != mcp.MethodListTools:
+		return json.RawMessage(empty[m.Method])
+	case said != nil: // the page is unknown
+		return json.RawMessage(`{"tools":[]}`)
+	}
+	return json.RawMessage(tools)
+}
+
+// initialize returns the result of initialize: that of the server, if its tools are known too.
+func (c *Conn) initialize(m *jsonrpc.Message) json.RawMessage {
+	said := c.recall(m.Params())
+	if said != nil {
+		if items, _ := said.Items(mcp.MethodListTools, "tools"); len(items) == 0 { // nothing would lead to the login
+			said = nil
+		}
+	}
+	c.said.Store(said)
+	if said != nil {
+		return json.RawMessage(said.Initialize)
+	}
+	return initialized(m)
 }
 
 func (c *Conn) answer(m *jsonrpc.Message, result json.RawMessage) error {
@@ -146,50 +212,116 @@ func initialized(m *jsonrpc.Message) json.RawMessage {
 	return result
 }
 
-// call answers a call of a tool. A client may have the names of the server from before. How it is answered:
+// ask asks for the login that a request needs. A client may have the names of the server's tools from before. How it is
+// answered:
 //
-//	the call       | the client        | answer
-//	---------------|-------------------|------------------------------------------------
-//	of login       | any               | the link as text
-//	of another one | visits addresses  | the error by which it has its person visit the link
-//	of another one | any other         | the link as text, as an error of the tool
-func (c *Conn) call(m *jsonrpc.Message) error {
+//	the request                   | the client        | answer
+//	------------------------------|-------------------|------------------------------------------------
+//	a call of the own tool login  | any               | the link as text
+//	any other                     | visits addresses  | the error by which it has its person visit the link
+//	a call of another tool        | any other         | the link as text, as an error of the tool
+//	any other                     | any other         | the link in an error
+func (c *Conn) ask(m *jsonrpc.Message) error {
 	select {
 	case c.places <- struct{}{}:
 	default:
 		return jsonrpc.ErrBusy
 	}
 	name, _ := m.Param("name").Text()
+	w := &waiting{m, m.Method == mcp.MethodCallTool && name == toolName && c.said.Load() == nil}
+	wasVisited, isOver := c.await(w)
+	if isOver {
+		<-c.places
+		return ErrLoggedIn
+	}
 	c.work.Go(func() { // ends with askTimeout, or ctx
 		defer func() { <-c.places }()
 		ctx, cancel := context.WithTimeout(c.ctx, askTimeout)
 		defer cancel()
 		text, link, done := c.asker.Ask(ctx)
-		if link != "" && !done && name != toolName && c.visits.Load() {
-			_ = c.out.Push(jsonrpc.NewError(m.ID, c.visit(text, link)), m.ID)
+		if done || link != "" && wasVisited && c.awaitVisit(ctx) {
+			c.end()
 			return
 		}
-		result, _ := json.Marshal(map[string]any{ // never fails
-			"content": []map[string]string{{"type": "text", "text": text}}, "isError": name != toolName && !done,
-		})
-		_ = c.answer(m, result)
-		if done {
-			c.end()
+		if !c.settle(w) {
+			return
 		}
+		if link != "" && !w.isOwn && c.canVisit.Load() {
+			_ = c.out.Push(jsonrpc.NewError(m.ID, c.visit(w, text, link)), m.ID)
+			return
+		}
+		_ = c.out.Push(w.answer(text, w.isOwn), m.ID)
 	})
 	return nil
+}
+
+// answer returns the answer to a request that says text, which is no error if the client has asked for it.
+func (w *waiting) answer(text string, isGood bool) []byte {
+	if w.m.Method != mcp.MethodCallTool {
+		return jsonrpc.NewError(w.m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", text))
+	}
+	result, _ := json.Marshal(map[string]any{ // never fails
+		"content": []map[string]string{{"type": "text", "text": text}}, "isError": !isGood,
+	})
+	return jsonrpc.NewResult(w.m.ID, result)
+}
+
+// await adds a request to those that wait. wasVisited says that the same one was answered with a visit: a client sends
+// it again once its person has agreed to that, which may be long before the login is made.
+func (c *Conn) await(w *waiting) (wasVisited, isOver bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isOver {
+		c.waiting = append(c.waiting, w)
+	}
+	return c.visited[keyOf(w.m)], c.isOver
+}
+
+// settle removes a request from those that wait, and reports whether it is still to be answered.
+func (c *Conn) settle(w *waiting) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = slices.DeleteFunc(c.waiting, func(other *waiting) bool { return other == w })
+	return !c.isOver
+}
+
+// awaitVisit waits a while until somebody has logged in, and reports whether somebody has.
+func (c *Conn) awaitVisit(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
+	defer cancel()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for !c.asker.LoggedIn() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// keyOf returns what is the same in a request that a client sends again.
+func keyOf(m *jsonrpc.Message) string {
+	key := m.Method
+	for _, name := range []string{"name", "uri", "arguments"} {
+		key += "\n" + string(m.Param(name).Value)
+	}
+	sum := sha256.Sum256([]byte(key))
+	return string(sum[:])
 }
 
 // maxAsked bounds the visits whose end a client is told.
 const maxAsked = 64
 
-// visit returns the error by which the client has its person visit the link, and notes it.
-func (c *Conn) visit(text, link string) *jsonrpc.Error {
+// visit returns the error by which the client has its person visit the link for a request, and notes it.
+func (c *Conn) visit(w *waiting, text, link string) *jsonrpc.Error {
 	id := rand.Text()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.asked) < maxAsked {
 		c.asked = append(c.asked, id)
+		c.visited[keyOf(w.m)] = true
 	}
 	e := jsonrpc.Errorf(mcp.CodeElicitationRequired, "%s", text)
 	e.Data = mcp.URLElicitation(id, "Log in at the server.", link)

@@ -2,6 +2,7 @@ package standin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -31,10 +33,13 @@ func (p *person) Ask(ctx context.Context) (string, string, bool) {
 	return "Log in at https://issuer.example", "https://issuer.example", p.loggedIn.Load()
 }
 
+// nothingKnown is the recall of a server at which nobody has ever been logged in.
+func nothingKnown(json.RawMessage) *remember.Answers { return nil }
+
 func TestAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := new(person)
-		c := New(p)
+		c := New(p, nothingKnown)
 		defer c.Close()
 		for _, one := range []struct{ method, params, want string }{
 			{"initialize", `{"protocolVersion":"2025-06-18"}`, `"protocolVersion":"2025-06-18"`},
@@ -58,11 +63,61 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
+// A server that somebody has used before has its lists, and no tool of the stand-in. What needs the login asks for it.
+func TestAnswersFromMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var params string
+		c := New(new(person), func(p json.RawMessage) *remember.Answers {
+			params = string(p)
+			return &remember.Answers{
+				Initialize: `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"real"}}`,
+				Pages:      map[string]map[string]string{"tools/list": {"": `{"tools":[{"name":"login"}],"nextCursor":"2"}`, `"2"`: `{"tools":[{"name":"echo"}]}`}},
+			}
+		})
+		defer c.Close()
+		for _, one := range []struct{ method, params, want string }{
+			{"initialize", `{"protocolVersion":"2025-06-18"}`, `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"real"}}`},
+			{"tools/list", `{}`, `"result":{"tools":[{"name":"login"}],"nextCursor":"2"}`},
+			{"tools/list", `{"cursor":"2","_meta":{"progressToken":1}}`, `"result":{"tools":[{"name":"echo"}]}`},
+			{"tools/list", `{"cursor":"3"}`, `"result":{"tools":[]}`},
+			{"prompts/list", `{}`, `{"prompts":[]}`}, {"ping", `{}`, `"result":{}`},
+			{"tools/call", `{"name":"echo"}`, `Log in at https://issuer.example`}, {"tools/call", `{"name":"echo"}`, `"isError":true`},
+			{"tools/call", `{"name":"login"}`, `"isError":true`}, // it is the server's
+			{"resources/read", `{"uri":"a:b"}`, `"error":{"code":-32603,"message":"Log in at https://issuer.example"`},
+		} {
+			ssetest.Must(t, c.Send(jsonrpc.NewRequest("7", one.method, []byte(one.params))))
+			got, _, err := c.RecvFor()
+			ssetest.Must(t, err)
+			ssetest.WantText(t, one.method+" "+one.params, string(got), one.want)
+		}
+		ssetest.Want(t, "params that were recalled", params, `{"protocolVersion":"2025-06-18"}`)
+	})
+}
+
+// A server without tools has the tool login all the same: nothing else would lead to the login.
+func TestMemoryWithoutTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(new(person), func(json.RawMessage) *remember.Answers {
+			return &remember.Answers{Initialize: `{}`, Pages: map[string]map[string]string{"tools/list": {"": `{"tools":[]}`}}}
+		})
+		defer c.Close()
+		for method, want := range map[string]string{"initialize": "Nobody is logged in", "tools/list": `{"name":"login"`} {
+			ssetest.Must(t, c.Send(jsonrpc.NewRequest("7", "initialize", []byte(`{}`))))
+			initialized, _, err := c.RecvFor()
+			ssetest.Must(t, err)
+			ssetest.Must(t, c.Send(jsonrpc.NewRequest("8", method, []byte(`{}`))))
+			got, _, err := c.RecvFor()
+			ssetest.Must(t, err)
+			ssetest.WantText(t, method, string(initialized)+string(got), want)
+		}
+	})
+}
+
 // The session ends within a second after the login, also one that was made elsewhere.
 func TestEndsWithTheLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := new(person)
-		c := New(p)
+		c := New(p, nothingKnown)
 		began := time.Now()
 		time.AfterFunc(time.Hour, func() { p.loggedIn.Store(true) })
 		_, _, err := c.RecvFor()
@@ -79,7 +134,7 @@ func TestEndsWithTheLogin(t *testing.T) {
 // Nobody waits for a person for ever, and not more than a few at a time.
 func TestQuestionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(&person{hangs: true})
+		c := New(&person{hangs: true}, nothingKnown)
 		defer c.Close()
 		call := jsonrpc.NewRequest("1", "tools/call", []byte(`{"name":"login"}`))
 		for range maxCalls {
@@ -110,7 +165,7 @@ func TestVisits(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := new(person)
-			c := New(p)
+			c := New(p, nothingKnown)
 			defer c.Close()
 			receive := func() string {
 				got, _, err := c.RecvFor()
@@ -134,4 +189,46 @@ func TestVisits(t *testing.T) {
 			ssetest.Want(t, "the session is over", errors.Is(err, ErrLoggedIn), true)
 		})
 	}
+}
+
+// A request that is sent again after a visit waits for the login, for a while: the client's person has only agreed to the
+// visit. After the login it goes on in the session with the server, and another one that waits is told to come again.
+func TestRequestsWaitAfterAVisit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := new(person)
+		c := New(p, nothingKnown)
+		defer c.Close()
+		receive := func() string {
+			got, _, err := c.RecvFor()
+			ssetest.Must(t, err)
+			return string(got)
+		}
+		call := func(id jsonrpc.ID, tool string) {
+			ssetest.Must(t, c.Send(jsonrpc.NewRequest(id, "tools/call", []byte(`{"name":"`+tool+`","_meta":{"progressToken":`+string(id)+`}}`))))
+		}
+		ssetest.Must(t, c.Send(jsonrpc.NewRequest("1", "initialize", []byte(`{"capabilities":{"elicitation":{"url":{}}}}`))))
+		receive()
+		began := time.Now()
+		call("2", "a")
+		call("3", "b")
+		ssetest.WantText(t, "first answers", receive()+receive(), `"id":2,"error":{"code":-32042`, `"id":3,"error":{"code":-32042`)
+		ssetest.Want(t, "the wait for the first answers", time.Since(began), time.Duration(0))
+		call("4", "a")
+		ssetest.WantText(t, "nobody has logged in", receive(), `"id":4,"error":{"code":-32042`)
+		ssetest.Want(t, "the wait for that", time.Since(began), visitTimeout)
+		call("5", "a")
+		synctest.Wait()
+		call("6", "b")
+		synctest.Wait()
+		p.loggedIn.Store(true)
+		for range 3 {
+			ssetest.WantText(t, "after the login", receive(), "notifications/elicitation/complete")
+		}
+		ssetest.WantText(t, "the other one that waits", receive(), `"id":6,"result":{`, "Somebody has logged in: call again.", `"isError":true`)
+		_, _, err := c.RecvFor()
+		if again, ok := errors.AsType[*jsonrpc.NotTakenError](err); !ok || again.ID != "5" || !errors.Is(err, ErrLoggedIn) {
+			t.Errorf("the session ends with %v", err)
+		}
+		ssetest.Want(t, "after the end", c.Send(jsonrpc.NewRequest("7", "tools/call", []byte(`{"name":"a"}`))), error(ErrLoggedIn))
+	})
 }
