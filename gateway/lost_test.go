@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/standin"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -92,6 +93,24 @@ func TestRestoreThatFails(t *testing.T) {
 		p.post(request("2", "tools/list"))
 		time.Sleep(4 * time.Second)
 		p.want(answered("2", 2, "tools/list"))
+	})
+}
+
+// A session in the place of one with a server at which nobody is logged in ends with the login, however soon. That is no
+// loss: the next session starts without a pause, and the server is healthy.
+func TestLoginEndsTheSessionInItsPlace(t *testing.T) {
+	u := &server{capabilities: `{"tools":{"listChanged":true}}`}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-06-18", emptyDeclared))
+		p.want("0 *")
+		u.session(t, u.starts()).finish(standin.ErrLoggedIn)
+		p.want("notifications/tools/list_changed")
+		p.served("1", u.starts(), "tools/list")
+		time.Sleep(2 * time.Second) // viewers share a look
+		_, page := ask(g.Admin(), "/status")
+		equal(t, "the page calls the server healthy", strings.Contains(page, "healthy"), true)
+		equal(t, "the page calls the server unstable", strings.Contains(page, "unstable"), false)
 	})
 }
 

@@ -89,6 +89,10 @@ func (l *sessionLife) noteLoss(s step) {
 	soon := s.event != life.Lost
 	l.doLater(func() {
 		age := a.session.Age()
+		if handshake.IsPlanned(why) {
+			l.limited().Info("session replaced", "duration", age, "inFlight", l.c.InFlight())
+			return
+		}
 		l.limited().Warn("session lost", "duration", age, "err", why)
 		supplier.NoteLoss(why, soon)
 		if soon {

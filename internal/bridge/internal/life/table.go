@@ -143,7 +143,7 @@ const (
 	ListsChanged Event = "lists-changed"
 	// Idle: the session has had no message for long, and holds nothing of the client.
 	Idle Event = "idle"
-	// Lost: the session has ended, and had proved itself.
+	// Lost: the session has ended, and had proved itself, or its end was planned.
 	Lost Event = "lost"
 	// LostSoon: the session has ended before it had. That is a failed start.
 	LostSoon Event = "lost-soon"
