@@ -254,3 +254,30 @@ func TestVisitsForALogin(t *testing.T) {
 		})
 	}
 }
+
+// waiter is a person who takes a while to log in.
+type waiter struct{ person }
+
+func (w *waiter) Accepted() {}
+
+func (w *waiter) LoginNeeded() (string, bool) { return "", false }
+
+func (w *waiter) AwaitLogin(ctx context.Context) bool {
+	_, isBounded := ctx.Deadline()
+	w.loggedIn.Store(isBounded)
+	return isBounded
+}
+
+// A call that comes again once its person has agreed to the visit waits for the login, and goes on after it.
+func TestCallsWaitAfterAVisit(t *testing.T) {
+	for action, want := range map[string]string{"accept": `"result":{"resultType":"complete"`, "decline": `"text":"log in at L"`} {
+		w := &waiter{person{full: "log in at L", public: "log in at L", link: "L"}}
+		conn := dialFor(t, remote.URL{Address: closedTo(t, "tools/call", modernServer), Credentials: w})
+		upstreamtest.Send(t, conn, upstreamtest.Initialize)
+		upstreamtest.Recv(t, conn)
+		upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","inputResponses":{"mcp-sse-login":{"action":"`+action+`"}},`+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
+			`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}}}}}}`)
+		ssetest.WantText(t, action, upstreamtest.Recv(t, conn), want)
+	}
+}

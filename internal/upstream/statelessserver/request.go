@@ -53,6 +53,8 @@ func (c *Conn) forward(k *exchange.Call) {
 		params = withoutVisit(params)
 		if action, _ := rawjson.MemberText(visit, "action"); action != "accept" {
 			k.Ctx = context.WithValue(k.Ctx, unvisitedKey{}, true)
+		} else {
+			c.awaitVisit(k.Ctx)
 		}
 	}
 	pause := backoff.New(100*time.Millisecond, 2*time.Second) // between rounds without input
@@ -93,6 +95,20 @@ const visitKey = "mcp-sse-login"
 // unvisitedKey says in the context of a request that its person has not visited the address: it is not asked for again,
 // and the client gets the link as text.
 type unvisitedKey struct{}
+
+// visitTimeout bounds how long a call waits for the login once its person has agreed to visit the address.
+const visitTimeout = 20 * time.Second
+
+// awaitVisit waits a while until the person who has agreed to visit the address has logged in there: the agreement
+// comes before. A client that was asked again at once would ask its person again, or give up.
+func (c *Conn) awaitVisit(ctx context.Context) {
+	if c.x.AwaitLogin == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
+	defer cancel()
+	c.x.AwaitLogin(ctx)
+}
 
 // askedToVisit returns the result of a request whose client is to have its person visit an address, by the error of a
 // session of MCP 2025-11-25 for that; nil for any other error.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -152,6 +153,21 @@ func (k *pooledCall) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc
 	return settled
 }
 
+// visitKey begins the keys of the requests for visits of addresses.
+const visitKey = "url-"
+
+// refusesVisit reports whether the client's person did not agree to a visit that the server wanted first. The client
+// then gets the server's error: to ask again would have no end.
+func (q *request) refusesVisit() bool {
+	answers, _ := q.inputResponses() // it has been checked
+	for key, answer := range answers {
+		if action, _ := rawjson.MemberText(answer, "action"); strings.HasPrefix(key, visitKey) && action != "accept" {
+			return true
+		}
+	}
+	return false
+}
+
 // askURLs answers a request to which the server wants the client to visit addresses first
 // (MCP 2025-11-25, URLElicitationRequiredError). The call is over: the client sends the
 // same request again.
@@ -165,10 +181,11 @@ func (pc *pooledConn) askURLs(a *reply, q *request, e *jsonrpc.Error) {
 		}
 		n++
 		params = rawjson.SetMember(params, json.RawMessage(`"url"`), "mode")
-		requests = rawjson.SetMember(requests, stateless.InputRequest(mcp.MethodElicit, params), "url-"+strconv.Itoa(n))
+		asked := stateless.InputRequest(mcp.MethodElicit, params)
+		requests = rawjson.SetMember(requests, asked, visitKey+strconv.Itoa(n))
 	})
 	switch {
-	case n == 0 || !stateless.AsksInput(q.Method):
+	case n == 0 || !stateless.AsksInput(q.Method) || q.refusesVisit():
 		e.Code = jsonrpc.CodeInternalError
 		a.fail(http.StatusOK, e)
 	case !q.declares("elicitation", "url"):

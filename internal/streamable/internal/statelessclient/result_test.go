@@ -2,6 +2,7 @@ package statelessclient_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/streamable/internal/statelessclient"
@@ -116,6 +117,20 @@ func TestErrorsOfTheServer(t *testing.T) {
 		r := f.do(t, ask{method: tc.method, params: `{"name":"t"}`, capabilities: tc.capabilities})
 		if got := string(r.last()); r.Code != tc.status || got != `{"jsonrpc":"2.0","id":1,`+tc.want {
 			t.Errorf("%s %s: got %d %s", tc.method, tc.err, r.Code, got)
+		}
+	}
+}
+
+// A person who does not agree to a visit is not asked again: the client gets the error, whose text has the address.
+func TestVisitsThatArePutOff(t *testing.T) {
+	for action, want := range map[string]string{"accept": `"result":{"resultType":"input_required"`, "decline": `"error":{"code":-32603,"message":"log in at https://a"`, "cancel": `"error":{"code":-32603,`} {
+		f := newFixture(t, quiet)
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			c.fail(m, `{"code":-32042,"message":"log in at https://a","data":{"elicitations":[{"mode":"url","url":"https://a","message":"x","elicitationId":"e"}]}}`)
+		}
+		r := f.do(t, ask{method: "tools/call", params: `{"name":"t","inputResponses":{"url-1":{"action":"` + action + `"}}}`, capabilities: `{"elicitation":{"url":{}}}`})
+		if got := string(r.last()); r.Code != 200 || !strings.Contains(got, want) {
+			t.Errorf("%s: got %d %s, want %s", action, r.Code, got, want)
 		}
 	}
 }
