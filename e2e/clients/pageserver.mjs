@@ -177,7 +177,8 @@ async function call({ name, arguments: args, _meta }, id) {
     case 'look': return text('all is there');
     case 'cut': return { content: [{ type: 'resource_link', uri: 'shop://boards', name: 'boards' }] };
     case 'measure': return text(JSON.stringify((await ask('elicitation/create', { message: 'What shall be made?', requestedSchema: {
-      type: 'object', required: ['day', 'size', 'gift', 'copies'], properties: {
+      type: 'object', required: ['day', 'size', 'gift', 'copies', 'note'], properties: {
+        note: { type: 'string', title: 'Note' },
         day: { type: 'string', format: 'date' }, moment: { type: 'string', format: 'date-time' }, mail: { type: 'string', format: 'email' },
         size: { type: 'string', enum: ['S', 'L'], enumNames: ['small', 'large'] },
         colour: { type: 'string', oneOf: [{ const: '#f00', title: 'Red' }, { const: '#00f', title: 'Blue' }] },

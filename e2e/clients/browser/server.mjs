@@ -199,21 +199,29 @@ export const steps = {
     await field('copies').fill('3');
     await field('price').fill('2.5');
     await press(page, 'Answer');
+
+    // A required text that is empty is a fault, unless somebody wants it empty.
+    const note = card.locator('.field', { hasText: 'Note' });
+    await note.locator('.fault').getByText('It is required.').waitFor();
+    assert.equal(await card.locator('.fault:not(:empty)').count(), 1, 'nothing else is wrong');
+    await note.getByLabel('send empty text').check();
+    await press(page, 'Answer');
     await answer(page).getByText('"accept"').first().waitFor();
     // The result is a tree: the wire has it as the server got it.
     const moment = await page.evaluate(() => new Date('2026-02-28T10:30:15').toISOString());
-    assert.deepEqual(await sent(page, 'accept'), { day: '2026-02-28', moment, mail: 'ann@books.example', size: 'L', colour: '#00f', extras: ['ribbon'], gift: true, wrapped: false, copies: 3, price: 2.5 });
+    assert.deepEqual(await sent(page, 'accept'), { day: '2026-02-28', moment, mail: 'ann@books.example', size: 'L', colour: '#00f', extras: ['ribbon'], gift: true, wrapped: false, copies: 3, price: 2.5, note: '' });
 
     // What may be left out is left out.
     await press(page, 'Tools (42)');
     await press(page, 'Call');
     await field('day').fill('2026-03-01');
+    await note.getByRole('textbox').fill('soon');
     await field('size').selectOption('small');
     await field('copies').fill('1');
     await field('price').fill('');
     await press(page, 'Answer');
     await card.waitFor({ state: 'detached' });
-    assert.deepEqual(await sent(page, 'accept'), { day: '2026-03-01', size: 'S', gift: false, copies: 1 });
+    assert.deepEqual(await sent(page, 'accept'), { note: 'soon', day: '2026-03-01', size: 'S', gift: false, copies: 1 });
     await press(page, 'Tools (42)');
     for (const [name, action] of [['Decline', 'decline'], ['Cancel', 'cancel']]) {
       await press(page, 'Call');
