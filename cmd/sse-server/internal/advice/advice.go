@@ -62,6 +62,10 @@ var remedies = []remedy{
 	{either: anyOf(`it starts itself again and again`, `the sse-server of this name has started this one`),
 		todo: config.NameTheServer},
 	{reason: anyOf(`the sse-server of this name differs in .*?: (stop it .*)$`), todo: "$1"},
+	{reason: anyOf(`run in a terminal: (sse-server login .+) and call again; or configure`),
+		todo: "run in a terminal: $1; or, if it wants a key and no login, give it that, as with " +
+			"--header 'Authorization: Bearer $${TOKEN}'"},
+	{reason: anyOf(`run in a terminal: (sse-server login .+?)(?: and call again|$)`), todo: "run in a terminal: $1"},
 	{reason: anyOf(`the server refused access`),
 		todo: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
 	{reason: anyOf(`listens at the proxy`, `to the proxy`, `answers at the proxy`, `(?:known for|of) the proxy`,

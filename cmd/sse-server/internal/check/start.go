@@ -30,7 +30,8 @@ type startCheck struct {
 	out  io.Writer
 	live *terminal.Line
 	log  *observe.Starts
-	wide int // the length of the longest name
+	link func(context.Context, *config.Server) string // as in Check; nil: none
+	wide int                                          // the length of the longest name
 
 	failed atomic.Bool // whether a server has not started
 
@@ -57,7 +58,8 @@ type starting struct {
 // again and again; and after it if the command may have to install a package: two that do so at the same time
 // collide. Starts returns when each server has answered or failed, or when ctx ends.
 func (k *Check) Starts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
-	all := &startCheck{out: k.out(), live: k.Live, log: k.Log, began: time.Now(), next: k.silence(), after: k.silence()}
+	all := &startCheck{out: k.out(), live: k.Live, log: k.Log, link: k.Link, began: time.Now(), next: k.silence(),
+		after: k.silence()}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
@@ -130,6 +132,8 @@ func (all *startCheck) check(
 			lines = append(lines, "What to do: "+advice.For(s, found.NoTools.Error())+".")
 		}
 		all.say(name, lines...)
+	case needsLogin(s):
+		all.say(name, all.waitingForLogin(ctx, s, time.Since(began), err)...)
 	default:
 		all.failed.Store(true)
 		all.say(name, failed(s, time.Since(began), err)...)
@@ -265,4 +269,27 @@ func failed(s *config.Server, took time.Duration, err error) []string {
 		}
 	}
 	return append(lines, "What to do: "+advice.For(s, text)+".")
+}
+
+// needsLogin reports whether a server waits for a person who logs in.
+func needsLogin(s *config.Server) bool {
+	_, is := s.Remote().LoginNeeded()
+	return is
+}
+
+// waitingForLogin says that a server waits for a login, and how a person logs in. A person at a terminal has the link.
+func (all *startCheck) waitingForLogin(
+	ctx context.Context, s *config.Server, took time.Duration, err error,
+) []string {
+	lines := []string{
+		fmt.Sprintf("waiting for a login (%.1f s)", took.Seconds()),
+		"What to do: " + advice.For(s, err.Error()) + ".",
+	}
+	if all.link != nil {
+		if link := all.link(ctx, s); link != "" {
+			lines = append(lines, "Or open this address in a browser on this machine, within five minutes:", "",
+				"  "+link, "")
+		}
+	}
+	return append(lines, "After the login its tools are there, without a new start.")
 }

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// The start check of a server that nobody is logged in at says so, with the command: nothing has failed. A pipe has no
+// link, whose state is for the person alone.
+func TestStartCheckSaysThatALoginIsMissing(t *testing.T) {
+	t.Parallel()
+	remote, env := newProtected(t), clitest.State(t)
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp")
+	p.out.await(t, 1, "After the login its tools are there, without a new start.")
+	ssetest.WantText(t, "start check", p.out.String(), "  waiting for a login (",
+		"What to do: run in a terminal: sse-server login "+remote.URL+"/mcp.\n")
+	if text := p.out.String(); strings.Contains(text, "FAILED") || strings.Contains(text, "/authorize") {
+		t.Errorf("the start check says:\n%s", text)
+	}
+	remote.logIn(t, env)
+	ssetest.Want(t, "tools", toolsOf(t, connectTo(t, p.url)), "whoami")
+	p.stop()
+	checked := launchWith(t, clitest.State(t), "check", "--start", "--url", remote.URL+"/mcp")
+	checked.wantExit(exit.Failure)
+	ssetest.WantText(t, "check --start", checked.out.String(), "what to do: run in a terminal: sse-server login "+remote.URL+"/mcp\n")
+}
