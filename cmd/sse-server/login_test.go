@@ -145,8 +145,14 @@ func (p *protected) linkIn(t *testing.T, text string) string {
 // logIn runs the command login, and logs in where it says.
 func (p *protected) logIn(t *testing.T, env map[string]string, args ...string) string {
 	t.Helper()
+	return p.runLogin(t, env, append([]string{"login", p.URL + "/mcp"}, args...)...)
+}
+
+// runLogin is logIn with all arguments of the command.
+func (p *protected) runLogin(t *testing.T, env map[string]string, args ...string) string {
+	t.Helper()
 	var out, log output
-	m := &Main{Args: append([]string{"login", p.URL + "/mcp"}, args...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log,
+	m := &Main{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log,
 		LookupEnv: clitest.Environment(env), Notify: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) }}
 	code := make(chan int, 1)
 	go func() { code <- m.Run() }()

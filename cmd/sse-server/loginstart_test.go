@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -27,4 +28,31 @@ func TestStartCheckSaysThatALoginIsMissing(t *testing.T) {
 	checked := launchWith(t, clitest.State(t), "check", "--start", "--url", remote.URL+"/mcp")
 	checked.wantExit(exit.Failure)
 	ssetest.WantText(t, "check --start", checked.out.String(), "what to do: run in a terminal: sse-server login "+remote.URL+"/mcp\n")
+}
+
+// The command that a missing login names works as it is printed, also for a server that is told from others by its
+// query. Nobody reads that: it may be a key.
+func TestPrintedCommandLogsIn(t *testing.T) {
+	t.Parallel()
+	remote, env := newProtected(t), clitest.State(t)
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp?key=s3cret", "--error-details", "full")
+	p.out.await(t, 1, "After the login its tools are there")
+	_, command, _ := strings.Cut(p.out.String(), "run in a terminal: sse-server ")
+	command, _, _ = strings.Cut(command, ".\n")
+	_, body := get(t, newClient(t, &http.Transport{}), p.base()+"/readyz", "")
+	ssetest.WantText(t, "/readyz", body, "run in a terminal: sse-server "+command)
+	session := connectTo(t, p.url)
+	name := strings.Trim(strings.TrimPrefix(command, "login "), "'")
+	out := remote.runLogin(t, env, "login", name)
+	awaitTools(t, session, "whoami")
+	listed := launchWith(t, env, "logins")
+	listed.wantExit(exit.OK)
+	ssetest.WantText(t, "logins", listed.out.String(), name+"\n")
+	gone := launchWith(t, env, "logout", name)
+	gone.wantExit(exit.OK)
+	ssetest.WantText(t, "logout", gone.out.String(), "has ended the login")
+	p.stop()
+	if all := p.out.String() + p.log.String() + out + body + listed.out.String() + gone.out.String(); strings.Contains(all, "s3cret") {
+		t.Errorf("the query is shown:\n%s", all)
+	}
 }

@@ -427,6 +427,7 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 		a.end(nil, err)
 		return err
 	}
+	a.options.Store.dropName(l.Server)
 	a.end(l, nil)
 	return nil
 }

@@ -273,6 +273,9 @@ func (s *source) isForSessions(asks bool) bool {
 
 // noteWanted notes whether the server asks for a login.
 func (s *source) noteWanted(is bool) {
+	if is {
+		s.store.keepName(s.server)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wanted = is

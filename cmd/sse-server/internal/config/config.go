@@ -375,7 +375,7 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 		return c, nil
 	}
 	if c.isAboutLogin() {
-		if err := c.aimLogin(); err != nil {
+		if err := c.aimLogin(stateDir(lookupEnv)); err != nil {
 			return nil, err
 		}
 	}

@@ -18,7 +18,8 @@ const loginKey = "login"
 func (c *Config) isAboutLogin() bool { return c.Does == "login" || c.Does == "logout" }
 
 // aimLogin makes the URL that login or logout names the server. It checks what does not need the file.
-func (c *Config) aimLogin() error {
+// stateDir has the logins.
+func (c *Config) aimLogin(stateDir string) error {
 	target, example := &c.LogIn.Target, "sse-server "+c.Does+" https://mcp.example.com/mcp"
 	if c.Does == "logout" {
 		target = &c.LogOut.Target
@@ -29,9 +30,14 @@ func (c *Config) aimLogin() error {
 	case c.LogIn.ClientID != "" && c.LogIn.Issuer == "":
 		return c.refuse("client-id", "also needs --issuer: a client id goes to no issuer that a server names")
 	case strings.Contains(*target, "://"):
-		if _, err := login.Canonical(*target); err != nil {
+		server, err := login.URLOf(stateDir, *target)
+		if err == nil {
+			_, err = login.Canonical(server)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", c.Does, err)
 		}
+		*target = server
 		c.URL, c.Config, *target = *target, "", ""
 		c.given["url"] = "--url"
 	case *target != "" && c.Config == "":
@@ -101,12 +107,13 @@ func (c *Config) isForOnePerson() bool {
 // UseCredentials has the requests to the remote server carry these, in place of those of the configuration.
 func (s *Server) UseCredentials(c remote.Credentials) { s.remote.Credentials = c }
 
-// loginCommand returns what a person types to log in.
+// loginCommand returns what a person types to log in. It has no query of the URL, which may be a key.
 func (s *Server) loginCommand(c *Config) string {
-	if s.Name != "" && c.Config != "" {
+	switch {
+	case c.Config != "" && s.Name != "":
 		return asTyped([]string{"sse-server", "login", s.Name, "--config", c.Config})
+	case c.Config != "":
+		return asTyped([]string{"sse-server", "login", "--config", c.Config})
 	}
-	at, _ := url.Parse(s.remote.Address) // has been checked
-	at.RawQuery, at.User = "", nil
-	return asTyped([]string{"sse-server", "login", at.String()})
+	return asTyped([]string{"sse-server", "login", login.Name(s.remote.Address)})
 }

@@ -284,8 +284,8 @@ func (cmd *Command) Logins(c *config.Config) int {
 	entries := []entry{}
 	for _, l := range all {
 		used := store.LastUse(l)
-		entries = append(entries, entry{l.Public(), l.Issuer, append([]string{}, l.Scopes...), l.At, orNil(l.Expiry),
-			l.Refresh != "", orNil(l.Ended), orNil(used)})
+		entries = append(entries, entry{login.Name(l.Server), l.Issuer, append([]string{}, l.Scopes...), l.At,
+			orNil(l.Expiry), l.Refresh != "", orNil(l.Ended), orNil(used)})
 		if c.Logins.JSON {
 			continue
 		}
@@ -293,7 +293,7 @@ func (cmd *Command) Logins(c *config.Config) int {
 		if !used.IsZero() {
 			text = "last used " + used.Local().Format(minute)
 		}
-		fmt.Fprintf(cmd.Stdout, "%s\n  by %s since %s; scopes: %s\n  %s; %s\n", plaintext.Visible(l.Public()),
+		fmt.Fprintf(cmd.Stdout, "%s\n  by %s since %s; scopes: %s\n  %s; %s\n", plaintext.Visible(login.Name(l.Server)),
 			plaintext.Visible(l.Issuer), l.At.Local().Format(minute), scopesOf(l), lasting(l), text)
 	}
 	switch {
