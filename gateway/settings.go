@@ -208,8 +208,8 @@ func (s *settings) checks(m *metrics.Metrics) httpcheck.Options {
 		MaxMessageBytes: s.MaxMessageBytes,
 		TrustedProxies:  s.TrustedProxies, AllowedOrigins: s.AllowedOrigins,
 		AllowedHosts: s.AllowedHosts, PublicHost: s.PublicHost,
-		Reauthenticate: s.Reauthenticate,
-		Authenticate:   s.Authenticate, Cluster: s.Replicas, Server: s.Name, ForwardHeaders: s.ForwardHeaders,
+		Reauthenticate: s.Reauthenticate, LocalOnly: s.program.LocalOnly,
+		Authenticate: s.Authenticate, Cluster: s.Replicas, Server: s.Name, ForwardHeaders: s.ForwardHeaders,
 		Logger: s.Logger, Metrics: m,
 	}
 	if s.PassRequest != nil {

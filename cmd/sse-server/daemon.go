@@ -312,7 +312,9 @@ func newGateway(c *config.Config, s *config.Server, common gateway.Options) (*ga
 func upstreamOf(c *config.Config, s *config.Server, common gateway.Options) (upstream.Upstream, gateway.Options) {
 	options := c.Gateway(s, common)
 	options.Title = c.Title(s)
-	forprogram.OptionsOf(&options).Remedy = func(err error) string { return advice.For(s, err.Error()) }
+	own := forprogram.OptionsOf(&options)
+	own.Remedy = func(err error) string { return advice.For(s, err.Error()) }
+	own.LocalOnly = c.LocalOnly(s)
 	if up := s.Upstream(); up != nil {
 		return up, options
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -23,6 +24,11 @@ func composedOf(v *config.View, servers map[string]*gateway.Gateway, log *slog.L
 func optionsOfView(c *config.Config, v *config.View, common gateway.Options) gateway.Options {
 	options := c.Gateway(v.Server, common)
 	options.Title = v.Title
+	var servers []*config.Server
+	for _, m := range v.Members {
+		servers = append(servers, m.Server)
+	}
+	forprogram.OptionsOf(&options).LocalOnly = c.LocalOnly(servers...)
 	return options
 }
 

@@ -73,6 +73,9 @@ type Options struct {
 	// there is told to the first client in any other folder in which nothing is known of it. It needs
 	// Remember.Dir. It is for gateways that run for long.
 	LearnsAnyFolder bool
+	// LocalOnly reports whether a request over HTTP that a proxy has brought is refused now: the server would answer
+	// it with the login of a person on this machine. It must be safe for concurrent use. nil: none is refused.
+	LocalOnly func() bool
 	// Restricted says that Authenticate lets in some principals alone. Lists of servers name the server to those.
 	Restricted bool
 }

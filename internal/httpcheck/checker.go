@@ -129,6 +129,11 @@ func (f *Checker) Admit(w http.ResponseWriter, r *http.Request, route Route) (st
 			"use "+route.Methods+" here: the transport is "+route.Transport)
 		return "", false
 	}
+	if f.opts.LocalOnly != nil && byProxy(r) && f.opts.LocalOnly() {
+		f.Refuse(w, r, http.StatusForbidden, metrics.RejectedAuth,
+			"a proxy has brought this request, and the login of a person on this machine is for this machine alone")
+		return "", false
+	}
 	if f.opts.Authenticate == nil {
 		return "", true
 	}

@@ -40,6 +40,9 @@ type Options struct {
 	PublicHost     string
 	Authenticate   func(*http.Request) (principal string, err error)
 	Reauthenticate bool
+	// LocalOnly reports whether a request that a proxy has brought is refused now: what it would get is for those on
+	// this machine. nil: none is.
+	LocalOnly func() bool
 	// PassRequest gives a Connection's Client and each message the values of the context
 	// of their HTTP request, with a peer that has the headers named in RequestHeaders.
 	PassRequest    bool

@@ -24,6 +24,12 @@ func (c Credentials) LoggedIn() bool {
 	return err == nil && l != nil && s.isGood(l)
 }
 
+// IsUsed reports whether requests carry the login of a person, or did until that has ended.
+func (c Credentials) IsUsed() bool {
+	l, err := c.source().current()
+	return err != nil || l != nil
+}
+
 // LoginNeeded reports whether the server waits for a person: the login there has ended, or nobody is logged in and the
 // server has asked for a login, and taken no request since. A tool that asks for one in a session without does not
 // count. command is what the person types, which not all may know.

@@ -175,7 +175,14 @@ func (u URL) standIn(ctx context.Context) func() jsonrpc.Attributed {
 // dialling, and somebody can be asked for a login.
 func (u URL) mayStandIn(ctx context.Context) bool {
 	_, ok := u.Credentials.(standin.Asker)
-	return ok && asker.FromContext(ctx) != nil
+	return ok && u.mayAsk(ctx)
+}
+
+// mayAsk reports whether a client has caused the dialling, and may get the link of a login. A client whose requests
+// come by a proxy that nobody has named may not, where links are for browsers on this machine.
+func (u URL) mayAsk(ctx context.Context) bool {
+	a := asker.FromContext(ctx)
+	return a != nil && (!a.Proxied || u.PageLogin() == nil)
 }
 
 // exchange returns the endpoint for one session. The caller must call release at the
@@ -183,7 +190,7 @@ func (u URL) mayStandIn(ctx context.Context) bool {
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
 	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger,
 		Metrics: u.Metrics, Values: caller.Values(ctx)}
-	if asker.FromContext(ctx) == nil { // no client waits, and nobody is asked for a login
+	if !u.mayAsk(ctx) { // nobody is asked for a login
 		x.Values = exchange.Quietly(x.Values)
 	}
 	for name, values := range u.Header {

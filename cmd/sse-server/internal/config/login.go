@@ -104,6 +104,25 @@ func (c *Config) isForOnePerson() bool {
 	return httpcheck.IsLoopback(string(c.Addr))
 }
 
+// LocalOnly returns what reports whether a request over HTTP for one of these servers is refused if a proxy has brought
+// it: somebody is logged in there, and the login is used because all clients are of this machine. It returns nil if no
+// login is used for that.
+func (c *Config) LocalOnly(servers ...*Server) func() bool {
+	if c.Does == "stdio" || c.Shared != "" { // no proxy leads there
+		return nil
+	}
+	var all []login.Credentials
+	for _, s := range servers {
+		if own, ok := s.remote.Credentials.(login.Credentials); ok && s.LoginUse != "shared" {
+			all = append(all, own)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return func() bool { return slices.ContainsFunc(all, login.Credentials.IsUsed) }
+}
+
 // UseCredentials has the requests to the remote server carry these, in place of those of the configuration.
 func (s *Server) UseCredentials(c remote.Credentials) { s.remote.Credentials = c }
 
