@@ -87,6 +87,9 @@ type Attempt struct {
 	wasShown     chan struct{} // closed when that has been sent
 	shown        func()        // closes it
 
+	// peer returns the user at the other end of a connection; false if that is unknown.
+	peer func(local, remote netip.AddrPort) (uid int, ok bool)
+
 	mu    sync.Mutex // guards what follows
 	at    State
 	login *Login
@@ -100,7 +103,7 @@ type Attempt struct {
 // for its person. The caller must call Close.
 func Begin(ctx context.Context, o Options) (*Attempt, error) {
 	a := &Attempt{options: o, at: Discovering, ended: make(chan struct{}),
-		guard: newGuard(o.Transport, netip.Addr{}), wasShown: make(chan struct{})}
+		guard: newGuard(o.Transport, netip.Addr{}), wasShown: make(chan struct{}), peer: peerUID}
 	a.shown = sync.OnceFunc(func() { close(a.wasShown) })
 	if err := a.begin(ctx); err != nil {
 		a.end(nil, err)
@@ -317,10 +320,13 @@ func (a *Attempt) State() State {
 	return a.at
 }
 
+// set sets the state, unless there is an outcome.
 func (a *Attempt) set(at State) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.at = at
+	if a.at != Done && a.at != Failed {
+		a.at = at
+	}
 }
 
 // outcome returns the login, or why there is none; neither while the login goes on.
@@ -342,6 +348,30 @@ func (a *Attempt) end(l *Login, err error) {
 		a.at = Failed
 	}
 	close(a.ended)
+}
+
+// errOpenedTwice reports that two programs have opened the address of the browser, of which one may be another user's.
+var errOpenedTwice = errors.New("the address of the browser was opened twice: begin the login again")
+
+// openedTwice ends the login, also if it is made.
+func (a *Attempt) openedTwice() {
+	a.end(nil, errOpenedTwice)
+	a.mu.Lock()
+	l := a.login
+	if l != nil {
+		a.login, a.err, a.at = nil, errOpenedTwice, Failed
+	}
+	a.mu.Unlock()
+	if l != nil {
+		a.undo(l)
+	}
+}
+
+// undo has the issuer end a login, and forgets it.
+func (a *Attempt) undo(l *Login) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	_, _ = Logout(ctx, a.options.Store, l)
 }
 
 // Wait waits for the outcome, or the end of ctx, which is one.
@@ -429,6 +459,10 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	}
 	a.options.Store.dropName(l.Server)
 	a.end(l, nil)
+	if _, err := a.outcome(); errors.Is(err, errOpenedTwice) { // meanwhile
+		a.undo(l)
+		return err
+	}
 	return nil
 }
 

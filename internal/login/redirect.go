@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -106,22 +108,37 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveStart sends the browser of this machine to the issuer, once: see BrowserAddress. The second opening ends the
-// login, because the first may have been that of another user, who has the state then.
+// serveStart sends the browser of this machine to the issuer, once: see BrowserAddress. It does so for no other user,
+// where the system tells who asks. The second opening ends the login, also one that is made, because the first may have
+// been that of another user, who has the state then.
 func (a *Attempt) serveStart(w http.ResponseWriter, r *http.Request) {
 	word := strings.TrimPrefix(r.URL.Path, startPath)
 	switch {
-	case a.start == "" || subtle.ConstantTimeCompare([]byte(word), []byte(a.start)) != 1 || a.State() != Waiting:
+	case a.start == "" || subtle.ConstantTimeCompare([]byte(word), []byte(a.start)) != 1:
 		http.NotFound(w, r)
+	case a.isOfAnotherUser(r):
+		http.Error(w, "this address is for the browser of another user of this machine", http.StatusForbidden)
 	case a.isStarted.Swap(true):
-		if a.waitsNoMore() {
-			a.end(nil, errors.New("the address of the browser was opened twice: begin the login again"))
-		}
+		a.openedTwice()
 		http.Error(w, "this address was opened before, and is good once: begin the login again", http.StatusGone)
+	case a.State() != Waiting:
+		http.NotFound(w, r)
 	default:
 		w.Header().Set("Location", a.link)
 		w.WriteHeader(http.StatusFound)
 	}
+}
+
+// isOfAnotherUser reports whether a request is known to be of another user of this machine than this program's, and not
+// of root.
+func (a *Attempt) isOfAnotherUser(r *http.Request) bool {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	remote, err := netip.ParseAddrPort(r.RemoteAddr)
+	if local == nil || err != nil {
+		return false
+	}
+	uid, ok := a.peer(local.AddrPort(), remote)
+	return ok && uid != 0 && uid != os.Getuid()
 }
 
 // Paste takes the address to which the issuer has sent a browser on another machine. A person may have copied it in
