@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -557,6 +558,15 @@ func (a *Attempt) AwaitDevice(ctx context.Context, code *DeviceCode) {
 	if a.waitsNoMore() {
 		_ = a.finish(token, err)
 	}
+}
+
+// LogoutUnusable has the issuer end a login whose file is not used, if what the file has can be trusted, and deletes
+// the file, also where that fails.
+func LogoutUnusable(ctx context.Context, one Unusable) (revoked bool, err error) {
+	if one.Login != nil {
+		revoked, err = one.Login.revoke(ctx, newGuard(nil, one.Login.ServerAt))
+	}
+	return revoked, errors.Join(err, os.Remove(one.Path))
 }
 
 // Logout has the issuer end a login, and forgets it, also where that fails. revoked says whether the issuer has.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,11 +76,8 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	challenge := challengeOf(resp.Header)
 	switch {
 	case resp.StatusCode == http.StatusForbidden && challenge.Params["error"] == "insufficient_scope":
-		command := c.Command
 		scopes := strings.Fields(challenge.Params["scope"])
-		for _, scope := range scopes {
-			command += " --scope " + quoted(scope)
-		}
+		command := c.Command + c.source().scopesWith(scopes)
 		return false, fmt.Sprintf("the login lacks the scope %s: run in a terminal: %s",
 			clip.Long(strings.Join(scopes, " ")), command), "the login at the server lacks a scope", ""
 	case resp.StatusCode != http.StatusUnauthorized:
@@ -115,6 +113,24 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		}
 	}
 	return false, what + ": run in a terminal: " + c.Command + " and call again", needsLogin, ""
+}
+
+// scopesWith returns options of the command for a login with these scopes, and with those of the login of now: options
+// replace what the server names.
+func (s *source) scopesWith(scopes []string) (options string) {
+	var all []string
+	if l, _ := s.look(); l != nil {
+		all = slices.DeleteFunc(slices.Clone(l.Scopes), func(one string) bool { return one == offline }) // it is added
+	}
+	for _, scope := range scopes {
+		if !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	for _, scope := range all {
+		options += " --scope " + quoted(scope)
+	}
+	return options
 }
 
 // needsLogin is for those who may not know where the server is.

@@ -139,17 +139,54 @@ func (s Store) All() (all []*Login, err error) {
 	return all, err
 }
 
+// errOpen reports a file that other users can read.
+var errOpen = errors.New("can be read by other users, who may have its tokens: log out, and in again; or, if nobody " +
+	"else was here, chmod 600 it")
+
+// Unusable is a file of a login that is not used, and why.
+type Unusable struct {
+	Path string
+	Why  error
+	// Login is what the file has, if no other user has written it; else nil.
+	Login *Login
+}
+
+// Unusable returns the files of logins at a server that are not used.
+func (s Store) Unusable(server string) (all []Unusable, err error) {
+	paths, err := s.filesOf(server)
+	for _, at := range paths {
+		_, why := s.read(at)
+		if why == nil || errors.Is(why, fs.ErrNotExist) {
+			continue
+		}
+		one := Unusable{Path: at, Why: why}
+		if info, err := os.Lstat(at); errors.Is(why, errOpen) && err == nil && info.Mode().Perm()&0o022 == 0 {
+			if l, err := s.readAny(at, info); err == nil && l.Server == server {
+				one.Login = l
+			}
+		}
+		all = append(all, one)
+	}
+	return all, err
+}
+
 // read reads a login, which nobody but this user may be able to read.
 func (s Store) read(path string) (*Login, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
 		return nil, err
+	case runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("%s %w", path, errOpen)
+	}
+	return s.readAny(path, info)
+}
+
+// readAny reads a login, whoever can read it.
+func (s Store) readAny(path string, info fs.FileInfo) (*Login, error) {
+	switch {
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
 		return nil, fmt.Errorf("%s is no login: delete it", path)
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read by other users, who may have its tokens: log out, and in again; "+
-			"or, if nobody else was here, chmod 600 it", path)
 	case !private.IsTrusted(info):
 		return nil, fmt.Errorf("%s belongs to another user: delete it", path)
 	}

@@ -232,7 +232,7 @@ func (cmd *Command) Logout(c *config.Config) int {
 	store := login.NewStore(c.StateDir)
 	ctx, _, stop := cmd.interruptible()
 	defer stop()
-	code, found := exit.OK, false
+	code, found := cmd.logoutUnusable(ctx, store, at.String())
 	for {
 		l, _, err := store.Newest(at.String())
 		if err != nil {
@@ -263,6 +263,29 @@ func (cmd *Command) Logout(c *config.Config) int {
 		fmt.Fprintf(cmd.Stdout, "Nobody is logged in at %s.\n", server.Remote().Place())
 	}
 	return code
+}
+
+// logoutUnusable ends logins whose files are not used, such as one that other users can read: they may have its tokens.
+func (cmd *Command) logoutUnusable(ctx context.Context, store login.Store, server string) (code int, found bool) {
+	all, err := store.Unusable(server)
+	if err != nil {
+		return cmd.fail(err), false
+	}
+	for _, one := range all {
+		fmt.Fprintf(cmd.Stderr, "sse-server: warning: %s\n", plaintext.Visible(one.Why.Error()))
+		revoked, err := login.LogoutUnusable(ctx, one)
+		switch {
+		case err != nil:
+			code = cmd.fail(err)
+		case revoked:
+			fmt.Fprintf(cmd.Stdout, "Deleted %s: %s has ended the login.\n", plaintext.Visible(one.Path),
+				plaintext.Visible(one.Login.Issuer))
+		default:
+			fmt.Fprintf(cmd.Stdout, "Deleted %s. The issuer was not told: its token may be good until it expires.\n",
+				plaintext.Visible(one.Path))
+		}
+	}
+	return code, len(all) > 0
 }
 
 // entry is a login as logins --json prints it.
