@@ -459,6 +459,7 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 		return err
 	}
 	a.options.Store.dropName(l.Server)
+	a.options.Store.dropTab(l.Server)
 	a.end(l, nil)
 	if _, err := a.outcome(); errors.Is(err, errOpenedTwice) { // meanwhile
 		a.undo(l)

@@ -100,7 +100,9 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 		}
 		return string(data), false, nil
 	}
-	_ = os.Remove(s.askFile(".link"))                     // of a process that was killed
+	if os.Remove(s.askFile(".link")) == nil { // of a process that was killed: its tab leads nowhere
+		s.store.dropTab(s.server)
+	}
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout) // others wait for it
 	defer cancel()
 	a, err := Begin(ctx, Options{Server: s.server, Store: s.store})
@@ -167,6 +169,39 @@ func (c Credentials) BrowserAddress(ctx context.Context) string {
 	return s.attempt.BrowserAddress()
 }
 
+// TakeTab reports whether a browser may be opened for the login that Begin has just begun, and notes that it is: no
+// program of this user has opened one in the last five minutes, or the one that did has ended before the login.
+func (c Credentials) TakeTab() bool {
+	s := c.source()
+	at, now := s.store.tabFile(s.server), time.Now()
+	var opened time.Time
+	if data, err := os.ReadFile(at); err == nil && opened.UnmarshalText(data) == nil &&
+		now.Sub(opened) < Patience && !opened.After(now) {
+		return false
+	}
+	text, err := now.MarshalText()
+	if err == nil {
+		err = atomicfile.Write(at, text)
+	}
+	return err == nil
+}
+
+// LoggedInSince reports whether somebody has logged in since then.
+func (c Credentials) LoggedInSince(then time.Time) bool {
+	l, err := c.source().look()
+	return err == nil && l != nil && l.At.After(then)
+}
+
+// tabFile returns the file that says when a browser was last opened for a login at a server that is not made yet.
+func (s Store) tabFile(server string) string { return filepath.Join(s.dir, hash(server)+".tab") }
+
+// dropTab lets the next login at a server open a browser.
+func (s Store) dropTab(server string) {
+	if s.dir != "" {
+		_ = os.Remove(s.tabFile(server))
+	}
+}
+
 // beginTimeout bounds what a login asks the server and its issuer before it has a link.
 const beginTimeout = 20 * time.Second
 
@@ -200,6 +235,9 @@ func GiveUp() {
 		s.asked <- struct{}{}
 		defer func() { <-s.asked }()
 		if s.attempt != nil {
+			if s.attempt.State() == Waiting { // the browser would come back to nobody
+				s.store.dropTab(s.server)
+			}
 			s.attempt.Close()
 			<-s.over
 		}

@@ -1,0 +1,151 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/login"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// fakeDesk has logins of a person who may never come. Another program may have the login.
+type fakeDesk struct {
+	asksUntil time.Time // when another program ends that asks
+	refuses   bool      // the server has no login that can begin
+	begun     time.Time // the login that waits; zero: none
+	tab       time.Time // as all programs know
+	logged    time.Time // when somebody has logged in
+	logsInAt  time.Time // when the person comes
+	beginning int       // how many logins have begun
+}
+
+func (d *fakeDesk) Begin(context.Context) (string, bool, error) {
+	switch {
+	case d.refuses:
+		return "", false, errors.New("the issuer registers no clients")
+	case time.Now().Before(d.asksUntil):
+		return "", false, login.ErrAsked
+	case !d.begun.IsZero() && time.Since(d.begun) < login.Patience:
+		return "link", false, nil
+	}
+	d.begun = time.Now()
+	d.beginning++
+	return "link", true, nil
+}
+
+func (d *fakeDesk) BrowserAddress(context.Context) string { return "http://127.0.0.1:1/start/x" }
+
+func (d *fakeDesk) TakeTab() bool {
+	if !d.tab.IsZero() && time.Since(d.tab) < login.Patience {
+		return false
+	}
+	d.tab = time.Now()
+	return true
+}
+
+func (d *fakeDesk) LoggedInSince(then time.Time) bool { return d.logged.After(then) }
+
+func (d *fakeDesk) AwaitLogin(ctx context.Context) bool {
+	for !d.isIn() {
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// isIn reports whether somebody has logged in.
+func (d *fakeDesk) isIn() bool {
+	if !d.logsInAt.IsZero() && !time.Now().Before(d.logsInAt) && d.logged.IsZero() {
+		d.logged, d.begun, d.tab = time.Now(), time.Time{}, time.Time{}
+	}
+	return !d.logged.IsZero()
+}
+
+func (d *fakeDesk) Ask(context.Context) (string, string, bool) {
+	return "log in at link", "link", d.isIn()
+}
+
+// newInteractive returns the login of a person at a desk, and how many tabs were opened.
+func newInteractive(d *fakeDesk) (i *Interactive, tabs *int, log *ssetest.Output) {
+	tabs, log = new(int), new(ssetest.Output)
+	return &Interactive{desk: d, Log: ssetest.Logger(log), Open: func(string) error { *tabs++; return nil }}, tabs, log
+}
+
+// A model that tries again and again, while nobody is there, opens one tab, and gets the link each time. So it is after
+// the person has refused.
+func TestOneTab(t *testing.T) {
+	for name, refuse := range map[string]bool{"nobody is there": false, "the person refuses": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := new(fakeDesk)
+				i, tabs, _ := newInteractive(d)
+				for range 30 { // 15 minutes
+					began := time.Now()
+					_, link, done := i.Ask(t.Context())
+					ssetest.Want(t, "link", link, "link")
+					ssetest.Want(t, "done", done, false)
+					ssetest.Want(t, "the wait", time.Since(began), patience)
+					if refuse {
+						d.begun = time.Time{} // the issuer has sent the browser back with an error
+					}
+					time.Sleep(10 * time.Second)
+				}
+				ssetest.Want(t, "tabs", *tabs, 1)
+				if d.beginning < 3 {
+					t.Errorf("%d logins have begun: nobody could log in by the link any more", d.beginning)
+				}
+			})
+		})
+	}
+}
+
+// A call that waits goes on when the person has logged in. When that login has ended, a tab is opened again.
+func TestCallThatWaitsGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDesk{logsInAt: time.Now().Add(7 * time.Second)}
+		i, tabs, _ := newInteractive(d)
+		began := time.Now()
+		_, _, done := i.Ask(t.Context())
+		ssetest.Want(t, "done", done, true)
+		if waited := time.Since(began); waited < 7*time.Second || waited > 8*time.Second {
+			t.Errorf("it has waited %v", waited)
+		}
+		d.logsInAt = time.Time{}
+		time.Sleep(time.Second)
+		_ = i.begin(t.Context()) // as after the end of the login
+		ssetest.Want(t, "tabs", *tabs, 2)
+	})
+}
+
+// If the program that has opened the browser ends before the login, one that waits asks for it.
+func TestProgramThatAsksEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		d := &fakeDesk{asksUntil: began.Add(5 * time.Second)}
+		i, tabs, _ := newInteractive(d)
+		_, _, _ = i.Ask(t.Context())
+		ssetest.Want(t, "tabs", *tabs, 1)
+		if after := d.tab.Sub(began); after < 5*time.Second || after > 7*time.Second {
+			t.Errorf("it was opened after %v", after)
+		}
+	})
+}
+
+// A server whose login needs a terminal is not waited for.
+func TestLoginThatCannotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, tabs, log := newInteractive(&fakeDesk{refuses: true})
+		began := time.Now()
+		_, _, done := i.Ask(t.Context())
+		ssetest.Want(t, "done", done, false)
+		ssetest.Want(t, "the wait", time.Since(began), time.Duration(0))
+		ssetest.Want(t, "tabs", *tabs, 0)
+		ssetest.WantText(t, "log", log.String(), "login not begun")
+	})
+}

@@ -1,0 +1,50 @@
+package login
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// The programs of a user open one browser in five minutes for the login at a server, unless the one that has opened it
+// ends before the login, in order or not, or somebody logs in.
+func TestOneTabForAllPrograms(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Links: true}
+	defer GiveUp()
+	begin := func() {
+		t.Helper()
+		_, isNew, err := c.Begin(t.Context())
+		ssetest.Must(t, err)
+		ssetest.Want(t, "a login begins", isNew, true)
+	}
+	begin()
+	ssetest.Want(t, "the first", c.TakeTab(), true)
+	ssetest.Want(t, "the second", c.TakeTab(), false)
+	GiveUp()
+	ssetest.Want(t, "after the end of the program", c.TakeTab(), true)
+	begin()
+	// It is killed: its lock is free, and its link is there.
+	s := c.source()
+	link, err := os.ReadFile(s.askFile(".link"))
+	ssetest.Must(t, err)
+	s.attempt.end(nil, errState)
+	<-s.over
+	ssetest.Want(t, "after a refusal", c.TakeTab(), false)
+	ssetest.Must(t, os.WriteFile(s.askFile(".link"), link, 0o600))
+	begin()
+	ssetest.Want(t, "after the program was killed", c.TakeTab(), true)
+	old, err := time.Now().Add(-Patience).MarshalText()
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(o.Store.tabFile(o.Server), old, 0o600))
+	ssetest.Want(t, "after five minutes", c.TakeTab(), true)
+	before := time.Now()
+	ssetest.Want(t, "somebody has logged in since then", c.LoggedInSince(before), false)
+	w.mustLogIn(t, o)
+	ssetest.Want(t, "after a login", c.TakeTab(), true)
+	ssetest.Want(t, "somebody has logged in since then", c.LoggedInSince(before), true)
+}
