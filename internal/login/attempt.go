@@ -70,18 +70,21 @@ type Options struct {
 
 // Attempt is one login, from the first request to the stored token. It is safe for concurrent use.
 type Attempt struct {
-	options  Options
-	guard    *guard
-	plan     *plan
-	client   Client
-	scopes   []string // that are asked for
-	redirect string   // the redirect's address
-	host     string   // of it
-	server   *http.Server
-	state    string // of the request: it is in the link, and comes back
-	verifier string
-	link     string
-	start    string // the last part of BrowserAddress
+	options Options
+	guard   *guard
+	plan    *plan
+	before  *Login // the login before, whose choices this one has; nil: there is none
+	// confirmed are the hosts of other sites that the person has agreed to: for the next login.
+	confirmed []string
+	client    Client
+	scopes    []string // that are asked for
+	redirect  string   // the redirect's address
+	host      string   // of it
+	server    *http.Server
+	state     string // of the request: it is in the link, and comes back
+	verifier  string
+	link      string
+	start     string // the last part of BrowserAddress
 
 	isStarted    atomic.Bool   // BrowserAddress was opened
 	isRedirected atomic.Bool   // the browser is on its way to the last page
@@ -122,6 +125,9 @@ func (a *Attempt) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if l, _, err := a.options.Store.Newest(server.String()); err == nil && l != nil {
+		a.inherit(l)
+	}
 	if a.plan, err = discover(ctx, a.guard, server, a.options.Header, a.options.Issuer); err != nil {
 		return err
 	}
@@ -142,6 +148,27 @@ func (a *Attempt) begin(ctx context.Context) error {
 	return err
 }
 
+// inherit takes what a person has chosen for the login before, unless the options say otherwise. A login by another
+// issuer than is named has nothing to give.
+func (a *Attempt) inherit(before *Login) {
+	o := &a.options
+	if o.Issuer != "" && !sameIssuer(o.Issuer, before.Issuer) {
+		return
+	}
+	a.before = before
+	if before.Client.ByHand && o.ClientID == "" { // its id goes to no other issuer
+		o.Issuer = before.Issuer
+	}
+	if o.Port == 0 {
+		o.Port = before.Port
+	}
+	if o.Scopes == nil {
+		o.Scopes = before.Asked
+	}
+	o.NoResource = o.NoResource || before.Resource == ""
+	o.EndpointHosts = slices.Concat(o.EndpointHosts, before.EndpointHosts)
+}
+
 // confirm has the person confirm an issuer of another site, as a server can name one whose page looks like another's;
 // and an issuer with addresses of another site.
 func (a *Attempt) confirm() error {
@@ -157,7 +184,8 @@ func (a *Attempt) confirmIssuer() error {
 	if err != nil {
 		return err
 	}
-	if a.options.Issuer != "" || sameSite(a.plan.server, issuerURL) {
+	isKnown := a.before != nil && sameIssuer(a.before.Issuer, a.plan.issuer.Issuer) // somebody has logged in there
+	if a.options.Issuer != "" || isKnown || sameSite(a.plan.server, issuerURL) {
 		return nil
 	}
 	a.set(Confirming)
@@ -174,7 +202,7 @@ func (a *Attempt) confirmAddresses(all []address) error {
 	if err != nil {
 		return err
 	}
-	var elsewhere, flags []string
+	var elsewhere, flags, names []string
 	for _, one := range all {
 		at, err := url.Parse(one.at)
 		if one.at == "" || err == nil && (sameSite(issuerURL, at) || a.expects(at.Hostname())) {
@@ -183,6 +211,7 @@ func (a *Attempt) confirmAddresses(all []address) error {
 		elsewhere = append(elsewhere, one.name+" "+publicURL(one.at))
 		if err == nil {
 			flags = append(flags, "--endpoint-host "+quoted(at.Hostname()))
+			names = append(names, at.Hostname())
 		}
 	}
 	slices.Sort(flags)
@@ -191,6 +220,7 @@ func (a *Attempt) confirmAddresses(all []address) error {
 	}
 	text := strings.Join(elsewhere, ", ")
 	if a.options.ConfirmElsewhere != nil && a.options.ConfirmElsewhere(publicURL(a.plan.issuer.Issuer), text) {
+		a.confirmed = append(a.confirmed, names...)
 		return nil
 	}
 	return fmt.Errorf("the issuer %s names addresses of another site, and nobody has confirmed them: %s: "+
@@ -231,6 +261,8 @@ func (a *Attempt) chooseClient(ctx context.Context) (err error) {
 	switch i := &a.plan.issuer; {
 	case a.options.ClientID != "":
 		a.client = configured(i, a.options.ClientID, a.options.ClientSecret)
+	case a.before != nil && a.before.Client.ByHand:
+		a.client = a.before.Client
 	case a.options.DocumentURL != "" && i.ClientIDMetadataDocumentSupported:
 		a.client = Client{ID: a.options.DocumentURL, How: "the client id metadata document"}
 	default:
@@ -450,7 +482,10 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	i, now := &a.plan.issuer, time.Now()
 	l := &Login{Server: a.plan.server.String(), Issuer: i.Issuer, ServerAt: a.guard.serverAddr(),
 		TokenURL: i.TokenEndpoint, RevokeURL: i.RevocationEndpoint, Client: a.client, Resource: a.resource(),
-		Scopes: a.scopes, At: now}
+		Scopes: a.scopes, At: now, Asked: a.options.Scopes, Port: a.options.Port}
+	expected := slices.Concat(a.options.EndpointHosts, a.confirmed)
+	slices.Sort(expected)
+	l.EndpointHosts = slices.Compact(expected)
 	if err = l.take(token, now); err == nil {
 		err = a.save(l)
 	}

@@ -28,6 +28,8 @@ type Client struct {
 	Secret string `json:"secret,omitempty"` // empty: it is a public client
 	// InHeader says that the token endpoint takes the secret as HTTP Basic.
 	InHeader bool `json:"inHeader,omitempty"`
+	// ByHand says that a person has registered it at the issuer, and configured its id.
+	ByHand bool `json:"byHand,omitempty"`
 	// How says how it came to be, for people.
 	How string `json:"how,omitempty"`
 }
@@ -35,7 +37,7 @@ type Client struct {
 // configured returns the client of a configured id.
 func configured(i *issuer, id, secret string) Client {
 	methods := i.TokenEndpointAuthMethodsSupported
-	return Client{ID: id, Secret: secret, How: "the configured client id",
+	return Client{ID: id, Secret: secret, ByHand: true, How: "the configured client id",
 		InHeader: secret != "" && (len(methods) == 0 || slices.Contains(methods, "client_secret_basic"))}
 }
 

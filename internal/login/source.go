@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,8 +43,25 @@ type Credentials struct {
 	Server   string // its URL
 	// Command is what a person types to log in, such as: sse-server login https://…
 	Command string
+	// Header is the HeaderText of what each request to the server has.
+	Header string
 	// Links says that those who get an answer have their browser on this machine: it may have a link.
 	Links bool
+}
+
+// HeaderText writes a header for Credentials.
+func HeaderText(header http.Header) string {
+	if len(header) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(header) // never fails, and has the names in order
+	return string(text)
+}
+
+// header returns what each request to the server has.
+func (c Credentials) header() (header http.Header) {
+	_ = json.Unmarshal([]byte(c.Header), &header) // fails without one
+	return header
 }
 
 // sources has a *source by the Credentials with its StateDir and Server alone: all sessions of a process share one.

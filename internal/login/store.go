@@ -36,12 +36,17 @@ type Login struct {
 	Client    Client     `json:"client"`
 	Resource  string     `json:"resource,omitempty"` // that each request for a token has; empty: none
 	Scopes    []string   `json:"scopes,omitempty"`
-	Access    string     `json:"accessToken,omitempty"`
-	Refresh   string     `json:"refreshToken,omitempty"`
-	Expiry    time.Time  `json:"expiry,omitzero"` // of the access token; zero: unknown
-	At        time.Time  `json:"loggedIn"`
-	Refreshed time.Time  `json:"refreshed"`
-	Ended     time.Time  `json:"ended,omitzero"` // when the issuer ended it; zero: it has not
+	// Asked, Port and EndpointHosts are those of Options. The next login has them too.
+	Asked         []string `json:"askedScopes,omitempty"`
+	Port          int      `json:"port,omitempty"`
+	EndpointHosts []string `json:"endpointHosts,omitempty"`
+
+	Access    string    `json:"accessToken,omitempty"`
+	Refresh   string    `json:"refreshToken,omitempty"`
+	Expiry    time.Time `json:"expiry,omitzero"` // of the access token; zero: unknown
+	At        time.Time `json:"loggedIn"`
+	Refreshed time.Time `json:"refreshed"`
+	Ended     time.Time `json:"ended,omitzero"` // when the issuer ended it; zero: it has not
 }
 
 // Public returns the URL of the server for people.

@@ -86,7 +86,7 @@ func (s *Server) useLogin(c *Config) error {
 		return nil
 	case s.LoginUse == "shared", c.isForOnePerson():
 		s.remote.Credentials = login.Credentials{StateDir: c.StateDir, Server: s.remote.Address,
-			Command: s.loginCommand(c), Links: c.isForOnePerson()}
+			Command: s.loginCommand(c), Header: login.HeaderText(s.remote.Header), Links: c.isForOnePerson()}
 	}
 	return nil
 }
