@@ -168,6 +168,7 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 	case c.Does == "logins":
 		return m.signin().Logins(c), true
 	case c.Diagnoses():
+		defer login.Finish() // it may renew a login
 		return m.check().URL(c, m.Notify(syscall.SIGINT, syscall.SIGTERM)), true
 	default:
 		return exit.OK, false

@@ -56,3 +56,17 @@ func TestPrintedCommandLogsIn(t *testing.T) {
 		t.Errorf("the query is shown:\n%s", all)
 	}
 }
+
+// check --url names the command while nobody is logged in, and tries the server with the login of this user after it.
+func TestCheckOfAURLUsesTheLogin(t *testing.T) {
+	t.Parallel()
+	remote, env := newProtected(t), clitest.State(t)
+	p := launchWith(t, env, "check", "--url", remote.URL+"/mcp")
+	p.wantExit(exit.Failure)
+	ssetest.WantText(t, "before the login", p.out.String(), "what to do: run in a terminal: sse-server login "+remote.URL+"/mcp; or give a token")
+	remote.logIn(t, env)
+	p = launchWith(t, env, "check", "--url", remote.URL+"/mcp")
+	p.wantExit(exit.OK)
+	ssetest.WantText(t, "after the login", p.out.String(), "the login of this user is not refused", "a call", "1 tool")
+	remote.wantNoSecret(t, "what check prints", p.out.String()+p.log.String())
+}

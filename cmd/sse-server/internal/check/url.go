@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
 
 // URL prints what a client meets at the URL, step by step, and returns the exit code. A signal ends it
@@ -26,12 +28,13 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 		case <-ctx.Done():
 		}
 	}()
-	remote := c.Remote()
+	server := c.Remote()
+	command, _ := server.LoginNeeded()
 	var steps []diagnosis.Step
 	var shown func()
 	works := diagnosis.Run(ctx, diagnosis.Options{
-		URL: remote.Address, Header: remote.Header, Origin: c.Check.Origin, Connector: c.Connector(),
-		Wait: time.Duration(c.Check.Wait), Patience: k.Silence,
+		URL: server.Address, Header: server.Header, Login: loginAt(ctx, server), LoginCommand: command,
+		Origin: c.Check.Origin, Connector: c.Connector(), Wait: time.Duration(c.Check.Wait), Patience: k.Silence,
 		Begin: func(name string, limit time.Duration) { shown = k.showWaiting(name, limit) },
 	}, func(s diagnosis.Step) {
 		shown()
@@ -43,23 +46,34 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 	last := steps[len(steps)-1]
 	switch {
 	case c.Check.JSON:
-		report := map[string]any{"url": remote.Place(), "works": works, "steps": steps}
+		report := map[string]any{"url": server.Place(), "works": works, "steps": steps}
 		data, _ := json.MarshalIndent(report, "", "  ") // never fails
 		fmt.Fprintf(k.Stdout, "%s\n", data)
 	case works:
-		fmt.Fprintf(k.Stdout, "A client can use %s.\n", remote.Place())
+		fmt.Fprintf(k.Stdout, "A client can use %s.\n", server.Place())
 	case last.Result == diagnosis.Stopped:
 		fmt.Fprintf(k.Stdout, "Interrupted at %s: what comes after it was not tried.\n", last.Name)
 	default:
 		first := steps[slices.IndexFunc(steps, func(s diagnosis.Step) bool { return s.Result == diagnosis.Failed })]
 		if first != last { // else its remedy is the last line
-			fmt.Fprintf(k.Stdout, "Not all of %s works: begin with the first ✗, %s.\n", remote.Place(), first.Name)
+			fmt.Fprintf(k.Stdout, "Not all of %s works: begin with the first ✗, %s.\n", server.Place(), first.Name)
 		}
 	}
 	if works {
 		return exit.OK
 	}
 	return exit.Failure
+}
+
+// loginAt returns the Authorization of this user's login at a server; empty if there is none. What is wrong with that,
+// the server says.
+func loginAt(ctx context.Context, server remote.URL) string {
+	login, ok := server.Credentials.(interface{ LoggedIn() bool })
+	if !ok || !login.LoggedIn() {
+		return ""
+	}
+	header, _ := server.Credentials.Authorizer(nil, slog.New(slog.DiscardHandler))(ctx, "")
+	return header
 }
 
 // marks are those of the results of a step.

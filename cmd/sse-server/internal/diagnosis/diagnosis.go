@@ -25,6 +25,9 @@ import (
 type Options struct {
 	URL    string
 	Header http.Header // of each request, such as Authorization
+	// Login is the Authorization of the login of this user, for each request; empty: nobody is logged in. LoginCommand
+	// is what a person types to log in at the server; empty: there are no logins there.
+	Login, LoginCommand string
 	// Origin is that of a web page whose requests are tried; empty: none are.
 	Origin string
 	// Connector is the hosted client whose needs are looked at, such as claude.ai; empty: none.
@@ -165,6 +168,13 @@ func Run(ctx context.Context, o Options, report func(Step)) bool {
 	}
 	if o.Grace == 0 {
 		o.Grace = 3 * time.Second
+	}
+	if o.Login != "" {
+		header := http.Header{"Authorization": {o.Login}}
+		for name, values := range o.Header {
+			header[name] = values
+		}
+		o.Header = header
 	}
 	r := &run{Options: o, report: report, results: make(map[string]Result)}
 	if at, err := url.Parse(o.URL); err == nil && at.Host != "" {

@@ -29,7 +29,10 @@ func (r *run) isAuthenticated(context.Context) (string, error) {
 	case strings.HasPrefix(r.first.Header.Get("Content-Type"), "text/html"):
 		return "", untried("there was only a web page")
 	}
-	if r.Header.Get("Authorization") != "" {
+	switch {
+	case r.Login != "":
+		return "the login of this user is not refused", nil
+	case r.Header.Get("Authorization") != "":
 		return "the Authorization that was given is not refused", nil
 	}
 	return "none is asked for", nil
@@ -62,6 +65,8 @@ func (r *run) unauthorized(status string, response *http.Response) error {
 		return &fault{status, fmt.Sprintf("the token is valid and lacks a scope: get one with %q", scope)}
 	case challenge.Params["error"] == insufficientScope:
 		return &fault{status, "the token is valid and lacks a scope: get one with more"}
+	case r.Login != "":
+		return &fault{status, "the login of this user is not accepted: run in a terminal: " + r.LoginCommand}
 	case given != "" && !hasScheme: // what is given is the secret itself
 		return &fault{status, "the Authorization that was given has no scheme: write Bearer before the token"}
 	case given != "" && challenge.Scheme != "" && scheme != challenge.Scheme:
@@ -72,6 +77,9 @@ func (r *run) unauthorized(status string, response *http.Response) error {
 	case challenge.Scheme == "basic":
 		return &fault{status, "the token is missing: give user and password: --header 'Authorization: Basic BASE64', " +
 			"in the client as its headers"}
+	case challenge.Scheme == "bearer" && r.LoginCommand != "":
+		return &fault{status, "run in a terminal: " + r.LoginCommand + "; or give a token: " +
+			"--header 'Authorization: Bearer TOKEN'"}
 	}
 	return &fault{status, "give a token: --header 'Authorization: Bearer TOKEN', or the header that the server " +
 		"wants, in the client as its headers; or let the client log in, if the steps below find out where"}

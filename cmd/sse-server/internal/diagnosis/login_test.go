@@ -121,3 +121,22 @@ func TestLogin(t *testing.T) {
 		wantLines(t, name+"\n"+strings.ReplaceAll(got, self, "SELF"), append([]string{"authentication: failed: HTTP 401"}, test.want...)...)
 	}
 }
+
+// Where a person can log in, the command for that is what to do, and a login that is not accepted is named.
+func TestLoginsOfThisUser(t *testing.T) {
+	const command = "sse-server login X"
+	for name, test := range map[string]struct{ challenge, given, login, want string }{
+		"nobody is logged in": {"Bearer", "", "", "-> run in a terminal: sse-server login X; or give a token"},
+		"a password":          {"Basic", "", "", "-> the token is missing: give user and password"},
+		"not accepted":        {"Bearer", "", "Bearer s3cret", "-> the login of this user is not accepted: run in a terminal: sse-server login X"},
+		"a token of the user": {"Bearer", "Bearer s3cret", "", "-> the token is not accepted: get another one"},
+	} {
+		header := http.Header{}
+		if test.given != "" {
+			header.Set("Authorization", test.given)
+		}
+		got, _ := look(t, diagnosis.Options{URL: guarded(t, http.StatusUnauthorized, test.challenge, nil) + "/mcp", Header: header,
+			Login: test.login, LoginCommand: command})
+		wantLines(t, name+"\n"+got, test.want)
+	}
+}
