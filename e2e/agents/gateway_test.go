@@ -5,9 +5,9 @@ package agents
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -20,13 +20,14 @@ const patience = time.Minute
 
 // gateway is a running sse-server. It can be restarted at the same address.
 type gateway struct {
-	t     *testing.T
-	args  []string
-	addr  string
-	state string // its state directory
-	cmd   *exec.Cmd
-	ended chan error // has the end of cmd
-	log   ssetest.Output
+	t      *testing.T
+	args   []string
+	addr   string
+	state  string // its state directory
+	starts int
+	cmd    *exec.Cmd
+	ended  chan error // has the end of cmd
+	log    ssetest.Output
 }
 
 // startGateway starts sse-server with its own defaults before a command, with a directory for its
@@ -34,11 +35,8 @@ type gateway struct {
 // stops it.
 func startGateway(t *testing.T, state string, command []string, flags ...string) *gateway {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ssetest.Must(t, err)
-	g := &gateway{t: t, addr: l.Addr().String(), state: state}
-	ssetest.Must(t, l.Close())
-	g.args = append([]string{"--addr", g.addr, "--log-level", "debug"}, flags...)
+	g := &gateway{t: t, addr: "127.0.0.1:0", state: state}
+	g.args = append([]string{"--log-level", "debug"}, flags...)
 	if len(command) > 0 {
 		g.args = append(append(g.args, "--"), command...)
 	}
@@ -54,7 +52,8 @@ func startGateway(t *testing.T, state string, command []string, flags ...string)
 
 func (g *gateway) start() {
 	g.t.Helper()
-	g.cmd = exec.Command(sseServer(g.t), g.args...)
+	g.starts++
+	g.cmd = exec.Command(sseServer(g.t), append([]string{"--addr", g.addr}, g.args...)...)
 	g.cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+g.state)
 	g.cmd.Stdout, g.cmd.Stderr = &g.log, &g.log
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -66,15 +65,17 @@ func (g *gateway) start() {
 	g.awaitListening()
 }
 
-// awaitListening waits until the gateway takes connections.
+// serving is the line of the log with the address at which the gateway serves.
+var serving = regexp.MustCompile(`msg=serving addr=(\S+)`)
+
+// awaitListening waits until the gateway serves, and notes its address, at which it starts again.
 func (g *gateway) awaitListening() {
 	g.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
-		conn, err := net.Dial("tcp", g.addr)
-		if err == nil {
-			_ = conn.Close() // it was opened for this
+		if found := serving.FindAllStringSubmatch(g.log.String(), -1); len(found) == g.starts {
+			g.addr = found[len(found)-1][1]
 			return
 		}
 		select {
@@ -84,7 +85,7 @@ func (g *gateway) awaitListening() {
 		default:
 		}
 	}
-	g.t.Fatalf("sse-server does not listen on %s\n%s", g.addr, g.log.Tail())
+	g.t.Fatalf("sse-server does not serve\n%s", g.log.Tail())
 }
 
 // stop ends the gateway as an operator does.
