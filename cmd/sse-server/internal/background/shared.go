@@ -96,20 +96,39 @@ const idleSocket = 30 * time.Second
 
 // Dial starts the daemon if it is not there, and opens a session with it.
 func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
-	who, err := s.ensure(ctx)
+	now, broken := s.renewed()
+	who, err := now.ensure(ctx)
 	switch {
 	case err != nil:
-	case slices.Contains(s.config.Parents, environ.Parent(who.PID, s.at.Path)):
+	case slices.Contains(now.config.Parents, environ.Parent(who.PID, now.at.Path)):
 		err = errConnectsToItself
-	default:
-		who, err = s.same(ctx, who)
+	case broken == nil:
+		who, err = now.same(ctx, who)
+	case who.differenceFrom(now.parts) != nil: // of what the file says now nobody can say whether it differs
+		err = broken
 	}
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", s.at, err)
+		return nil, fmt.Errorf("connect to %s: %w", now.at, err)
 	}
 	// With a handshake: each window has a session of its own, and sees what the server itself says.
-	return upstream.URL{Address: s.at.String(), Transport: upstream.TransportStreamable, Client: s.client,
+	return upstream.URL{Address: now.at.String(), Transport: upstream.TransportStreamable, Client: now.client,
 		Header: http.Header{instanceHeader: {who.Instance}}}.Dial(ctx)
+}
+
+// renewed returns a program that wants the sse-server of the file as it is now: the window may have started before
+// somebody changed the file, and the shared one has read it again since. If the file cannot be read, it returns s and
+// the error: the shared one keeps what it has, too.
+func (s *Shared) renewed() (*Shared, error) {
+	if !s.config.ConnectsToFile() {
+		return s, nil
+	}
+	c, err := s.config.Again()
+	if err != nil || c.IsRead(s.config) {
+		return s, err
+	}
+	next := *s
+	next.at, next.config, next.parts, next.args = c.Connect, c, PartsOf(c, c.DaemonArgs), c.DaemonArgs
+	return &next, nil
 }
 
 // same returns the greeting of the sse-server that listens, if it is the one to share. The sse-server of a file reads

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gofrs/flock"
@@ -455,5 +456,48 @@ func TestGatewayAboveIsNotConnectedTo(t *testing.T) {
 		}))
 		_, err := s.Dial(t.Context())
 		ssetest.WantText(t, "the error below "+parents, fmt.Sprint(err), want)
+	}
+}
+
+// A window that has started before somebody changed the file wants what the file says now, also with other variables,
+// and shares the sse-server that has read it again. While the file is broken both keep what they have.
+func TestWindowOfAFileFollowsTheFile(t *testing.T) {
+	env, file := clitest.State(t), filepath.Join(t.TempDir(), "servers.yaml")
+	write := func(content string) { ssetest.Must(t, os.WriteFile(file, []byte(content), 0o600)) }
+	window := func() *Shared {
+		s, err := Connect(load(t, env, "stdio", "--connect", "--config", file), nil, slog.New(slog.DiscardHandler))
+		ssetest.Must(t, err)
+		t.Cleanup(s.client.CloseIdleConnections)
+		return s
+	}
+	write("servers: {a: {command: [x]}}\n")
+	first := window()
+	var parts atomic.Pointer[map[string]string] // of the one that is shared
+	parts.Store(&first.parts)
+	serveAs(t, first, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(greeting{PID: 4711, Instance: "one", Parts: *parts.Load()})
+	}))
+	refusal := func() string {
+		conn, err := first.Dial(t.Context())
+		if err == nil {
+			ssetest.Must(t, conn.Close())
+		}
+		return fmt.Sprint(err)
+	}
+	if why := refusal(); strings.Contains(why, "differs") {
+		t.Errorf("before a change: %s", why)
+	}
+	t.Setenv("TOKEN", "1")
+	env["TOKEN"] = "1"
+	write("servers: {a: {command: [y], env: {T: '${TOKEN}'}}}\n")
+	parts.Store(&window().parts)
+	if why := refusal(); strings.Contains(why, "differs") {
+		t.Errorf("after a change: %s", why)
+	}
+	write("servers: {a: {comm")
+	ssetest.WantText(t, "the error with a broken file", refusal(), file+":")
+	parts.Store(&first.parts)
+	if why := refusal(); strings.Contains(why, file) {
+		t.Errorf("the shared one has not changed: %s", why)
 	}
 }

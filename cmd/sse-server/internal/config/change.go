@@ -75,6 +75,9 @@ func (c *Config) Files() []string { return slices.Collect(maps.Keys(c.files)) }
 // Digests returns the hashes of what was read, by the files.
 func (c *Config) Digests() map[string][sha256.Size]byte { return maps.Clone(c.files) }
 
+// Again loads the configuration as its files are now, from the same arguments and variables.
+func (c *Config) Again() (*Config, error) { return c.again() }
+
 // IsRead reports whether c was read from the same as other, so is the same.
 func (c *Config) IsRead(other *Config) bool { return maps.Equal(c.files, other.files) }
 

@@ -187,6 +187,7 @@ type Config struct {
 
 	// files has the hashes of the files that were read, by their paths: a reload compares them.
 	files map[string][sha256.Size]byte
+	again func() (*Config, error) // of Again
 	// references are the variables to which what it has read refers.
 	references []string
 	// ignored has the members of mcpServers in the file that mean nothing here. A warning names them.
@@ -329,6 +330,7 @@ func HomeOf(lookupEnv func(string) (string, bool)) string {
 // file. A reload keeps the key of ids of the running one, which is empty at the start.
 func Load(args []string, lookupEnv func(string) (string, bool), running *Config) (*Config, error) {
 	c := newConfig()
+	c.again = func() (*Config, error) { return Load(args, lookupEnv, c) }
 	c.IDKey, c.NoIDKey = running.IDKey, running.NoIDKey
 	if running.secrets != nil { // what was a secret stays one, also if its server has left the file
 		*c.secrets = slices.Clone(*running.secrets)
