@@ -1,7 +1,12 @@
 package e2e
 
 import (
+	"bufio"
+	"encoding/json"
+	"io"
 	"net"
+	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -68,16 +73,7 @@ func TestAgentsShareOneServer(t *testing.T) {
 		ssetest.WantText(t, "the answer to the other agent", string(out), "the sse-server of this name differs in the option --env TOKEN")
 	}
 
-	ssetest.Must(t, syscall.Kill(daemons()[0], syscall.SIGKILL))
-	sockets, err := filepath.Glob(filepath.Join(ssetest.StateDir(t), "sse-server", "run", "daemon-"+port+"-*.sock"))
-	ssetest.Must(t, err)
-	ssetest.Want(t, "sockets", len(sockets), 1)
-	for refused := false; !refused; { // a request to a server that is just dying may be lost
-		conn, err := net.Dial("unix", sockets[0])
-		if refused = err != nil; !refused {
-			ssetest.Must(t, conn.Close())
-		}
-	}
+	killShared(t, daemons()[0])
 	for _, a := range agents {
 		if _, err := a.ListTools(within(t), nil); err != nil {
 			t.Errorf("after the end of the shared server: %v", err)
@@ -85,4 +81,118 @@ func TestAgentsShareOneServer(t *testing.T) {
 		ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
 	}
 	ssetest.Want(t, "servers that were started", len(daemons()), 2)
+}
+
+// sharedSockets returns the sockets of those that the agents of a test share.
+func sharedSockets(t *testing.T) []string {
+	t.Helper()
+	sockets, err := filepath.Glob(filepath.Join(ssetest.StateDir(t), "sse-server", "run", "daemon-*.sock"))
+	ssetest.Must(t, err)
+	return sockets
+}
+
+// sharedPID asks the sse-server that the agents of a test share who it is.
+func sharedPID(t *testing.T) (pid int) {
+	t.Helper()
+	sockets := sharedSockets(t)
+	ssetest.Want(t, "sockets", len(sockets), 1)
+	conn, err := net.Dial("unix", sockets[0])
+	ssetest.Must(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "GET /-/shared HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+	ssetest.Must(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	ssetest.Must(t, err)
+	defer response.Body.Close()
+	var who struct{ PID int }
+	ssetest.Must(t, json.NewDecoder(response.Body).Decode(&who))
+	return who.PID
+}
+
+// killShared kills the sse-server that the agents of a test share, and waits until nobody is at its socket: a request
+// to one that is just dying may be lost.
+func killShared(t *testing.T, pid int) {
+	t.Helper()
+	sockets := sharedSockets(t)
+	ssetest.Want(t, "sockets", len(sockets), 1)
+	ssetest.Must(t, syscall.Kill(pid, syscall.SIGKILL))
+	for refused := false; !refused; {
+		conn, err := net.Dial("unix", sockets[0])
+		if refused = err != nil; !refused {
+			ssetest.Must(t, conn.Close())
+		}
+	}
+}
+
+// endShared ends the sse-server that the agents of a test share when the test has ended, after the agents that the test
+// starts from now on: one of them would start the next.
+func endShared(t *testing.T) {
+	t.Cleanup(func() {
+		if len(sharedSockets(t)) > 0 {
+			_ = syscall.Kill(-sharedPID(t), syscall.SIGKILL) // it may have ended
+		}
+	})
+}
+
+// writeGateway writes a file of fake servers with these names, and the view of them all that clients get.
+func writeGateway(t *testing.T, file string, names ...string) {
+	t.Helper()
+	servers, members := map[string]any{}, map[string]any{}
+	for _, name := range names {
+		servers[name], members[name] = entryOf(fake(t)), nil
+	}
+	body, err := json.Marshal(map[string]any{
+		"servers": servers, "views": map[string]any{"gateway": map[string]any{"servers": members}},
+	})
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(file+".new", body, 0o600))
+	ssetest.Must(t, os.Rename(file+".new", file)) // as editors do: nobody reads a half of it
+}
+
+// Agents share the sse-server of a file, whatever their folder and their variables are, and have the tools of all its
+// servers. When it is killed, the next call starts another one. It reads the file again when that changes.
+func TestAgentsShareTheServerOfAFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "servers.yaml")
+	writeGateway(t, file, "one", "two")
+	endShared(t)
+	start := func(name string) *agent {
+		// Each has a folder and a variable of its own, as windows of editors do.
+		path := "PATH=" + t.TempDir() + string(os.PathListSeparator) + os.Getenv("PATH")
+		env := []string{"AGENT=" + name, "PWD=/" + name, path}
+		return startAgentIn(t, t.TempDir(), env, overStdio(t, patient("--connect", "--config", file)...)...)
+	}
+	agents := []*agent{start("first"), start("second")}
+	wantEchos := func(servers ...string) {
+		t.Helper()
+		for _, a := range agents {
+			for _, server := range servers {
+				text := a.call(t, server+"__echo", map[string]any{"message": server})
+				ssetest.Want(t, "echo of "+server, text, server)
+			}
+		}
+	}
+	for _, a := range agents {
+		a.awaitTools(t, "one__echo", "two__echo")
+	}
+	first := sharedPID(t)
+	wantEchos("one", "two")
+	ssetest.Want(t, "the one that both have used", sharedPID(t), first)
+
+	killShared(t, first)
+	wantEchos("one", "two")
+	second := sharedPID(t)
+	ssetest.Want(t, "it is the one that was killed", second == first, false)
+
+	writeGateway(t, file, "one", "two", "three")
+	for _, a := range agents {
+		a.awaitTools(t, "three__echo")
+	}
+	agents = append(agents, start("third")) // it knows the new file alone
+	agents[2].awaitTools(t, "three__echo")
+	wantEchos("one", "two", "three")
+	ssetest.Want(t, "the one that has read the file again", sharedPID(t), second)
+
+	killShared(t, second) // agents that knew the old file alone start one that has read the new file
+	wantEchos("one", "two", "three")
 }

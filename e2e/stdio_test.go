@@ -34,9 +34,19 @@ type agent struct {
 
 func startAgent(t *testing.T, args ...string) *agent {
 	t.Helper()
-	command := overStdio(t, append([]string{"--initialization-timeout", patience.String()}, args...)...)
+	return startAgentIn(t, "", nil, overStdio(t, patient(args...)...)...)
+}
+
+// patient returns arguments with which messages wait for a server that boots slowly.
+func patient(args ...string) []string {
+	return append([]string{"--initialization-timeout", patience.String()}, args...)
+}
+
+// startAgentIn starts an agent whose server is this command, in a folder, with more variables than others have.
+func startAgentIn(t *testing.T, dir string, env []string, command ...string) *agent {
+	t.Helper()
 	a := &agent{cmd: exec.Command(command[0], command[1:]...)}
-	a.cmd.Env = ssetest.WithState(t)
+	a.cmd.Dir, a.cmd.Env = dir, append(ssetest.WithState(t), env...)
 	a.cmd.Stderr = &a.log
 	a.cmd.SysProcAttr = endsWithParent()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(
@@ -66,6 +76,21 @@ func (a *agent) call(t *testing.T, tool string, args map[string]any) string {
 		t.Fatalf("%s: got %+v, %v", tool, result, err)
 	}
 	return result.Content[0].(*mcp.TextContent).Text
+}
+
+// awaitTools lists until these tools are there: a view tells its clients of a server that boots slowly.
+func (a *agent) awaitTools(t *testing.T, names ...string) {
+	t.Helper()
+	ctx := within(t)
+	for has := false; !has; {
+		listed, err := a.ListTools(ctx, nil)
+		if err != nil {
+			t.Fatalf("list tools until there are %q: %v", names, err)
+		}
+		has = !slices.ContainsFunc(names, func(name string) bool {
+			return !slices.ContainsFunc(listed.Tools, func(tool *mcp.Tool) bool { return tool.Name == name })
+		})
+	}
 }
 
 // The server dies between calls and the agent never notices; when the agent leaves,
