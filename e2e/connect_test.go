@@ -196,3 +196,55 @@ func TestAgentsShareTheServerOfAFile(t *testing.T) {
 	killShared(t, second) // agents that knew the old file alone start one that has read the new file
 	wantEchos("one", "two", "three")
 }
+
+// After init --yes the client has one entry, with which its next start has all tools before any server has booted. The
+// servers declare that their lists may change, as those of the SDKs do.
+func TestInitWarmsTheMemory(t *testing.T) {
+	t.Parallel()
+	booted := filepath.Join(t.TempDir(), "booted") // the server boots once this file is there
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	home := t.TempDir()
+	client := filepath.Join(home, ".claude.json")
+	servers := map[string]any{}
+	for _, name := range []string{"one", "two"} {
+		server := fake(t, "--until", booted, "--list-changed")
+		servers[name] = map[string]any{"command": server[1], "args": server[2:], "env": map[string]string{"NAME": name}}
+	}
+	body, err := json.Marshal(map[string]any{"mcpServers": servers})
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(client, body, 0o600))
+	endShared(t)
+	env := []string{"HOME=" + home, "SSE_SERVER_INITIALIZATION_TIMEOUT=" + patience.String()}
+	cmd := exec.Command(built(t, "sse-server"), "init", "--yes")
+	cmd.Dir, cmd.Env = t.TempDir(), append(ssetest.WithState(t), env...)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	var now struct {
+		Servers map[string]struct {
+			Command string
+			Args    []string
+		} `json:"mcpServers"`
+	}
+	body, err = os.ReadFile(client)
+	ssetest.Must(t, err)
+	ssetest.Must(t, json.Unmarshal(body, &now))
+	has := now.Servers["gateway"]
+	if len(now.Servers) != 1 || has.Command == "" {
+		t.Fatalf("the client has %s\n%s", body, said)
+	}
+
+	killShared(t, sharedPID(t)) // which init has started
+	ssetest.Must(t, os.Remove(booted))
+	a := startAgentIn(t, t.TempDir(), env, append([]string{has.Command}, has.Args...)...)
+	listed, err := a.ListTools(within(t), nil)
+	ssetest.Must(t, err)
+	var names []string
+	for _, tool := range listed.Tools {
+		names = append(names, tool.Name)
+	}
+	ssetest.WantText(t, "the tools before a server has booted", strings.Join(names, " "), "one__echo", "two__echo")
+	ssetest.Must(t, os.WriteFile(booted, nil, 0o600))
+	ssetest.Want(t, "echo", a.call(t, "two__echo", map[string]any{"message": "hi"}), "hi")
+}

@@ -66,6 +66,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	startDelay := flags.Duration("start-delay", 0, "wait before reading the first message")
 	until := flags.String("until", "", "wait before reading the first message until this file exists")
 	listUntil := flags.String("list-until", "", "wait before answering tools/list until this file exists")
+	listChanged := flags.Bool("list-changed", false, "declare that the list of tools may change, as the SDKs do")
 	exit := flags.Bool("exit", false, "end at once")
 	silent := flags.Bool("silent", false, "read everything, answer nothing")
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
@@ -87,7 +88,11 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	}
 	awaitFile(*until)
 	time.Sleep(*startDelay) // what is played here is a slow program
-	code := serveFake(in, &lockedWriter{w: out}, *silent, *listUntil)
+	tools := "{}"
+	if *listChanged {
+		tools = `{"listChanged":true}`
+	}
+	code := serveFake(in, &lockedWriter{w: out}, *silent, *listUntil, tools)
 	if *farewell != "" {
 		time.Sleep(300 * time.Millisecond)
 		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
@@ -122,7 +127,8 @@ func (l *lockedWriter) printf(format string, args ...any) {
 	fmt.Fprintf(l.w, format, args...)
 }
 
-func serveFake(in io.Reader, out *lockedWriter, silent bool, listUntil string) int {
+// serveFake serves the fake server. tools is what it declares of them.
+func serveFake(in io.Reader, out *lockedWriter, silent bool, listUntil, tools string) int {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -135,7 +141,7 @@ func serveFake(in io.Reader, out *lockedWriter, silent bool, listUntil string) i
 			continue
 		}
 		answer := func() {
-			if result := fakeResult(m); result != "" {
+			if result := fakeResult(m, tools); result != "" {
 				out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
 			}
 		}
@@ -152,11 +158,11 @@ func serveFake(in io.Reader, out *lockedWriter, silent bool, listUntil string) i
 }
 
 // fakeResult returns the result or error member of the answer, "" for none.
-func fakeResult(m fakeMessage) string {
+func fakeResult(m fakeMessage, tools string) string {
 	switch m.Method {
 	case "initialize":
-		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`,
-			m.Params.ProtocolVersion)
+		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":%s},"serverInfo":{"name":"fake","version":"1"}}`,
+			m.Params.ProtocolVersion, tools)
 	case "ping":
 		return `"result":{}`
 	case "tools/list":

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -92,5 +93,23 @@ done`), 0o700))
 	t.Logf("%d clients, %d starts in an empty folder", clients, len(lines))
 	if len(lines) == 0 || len(lines) > 8 {
 		t.Errorf("got %d starts, want 1 to 8 (states.md)", len(lines))
+	}
+}
+
+// The command check remembers what a server says if init asks for that, so that the next start has its tools at once.
+// Otherwise it leaves no trace.
+func TestCheckRemembersWhenItIsTold(t *testing.T) {
+	t.Parallel()
+	server := []string{"--env", childVariable + "=demo", "--", clitest.Must(os.Executable())}
+	for command, isKnown := range map[string]bool{"check --start": false, "check --start --learn-too": true} {
+		env := map[string]string{"XDG_STATE_HOME": t.TempDir()}
+		p := launchWith(t, env, append(strings.Fields(command), server...)...)
+		p.wantExit(exit.OK)
+		ssetest.WantText(t, "what check says", p.out.String(), ": 2 tools (")
+		p = startWith(t, env, append([]string{"--addr", "127.0.0.1:0", "--start-check"}, server...)...)
+		line := p.out.await(t, 1, ": 2 tools (")
+		ssetest.Want(t, "after "+command+" it is known", strings.Contains(line, "from memory"), isKnown)
+		p.stop()
+		p.wantExit(exit.OK)
 	}
 }
