@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,8 @@ type Main struct {
 	// Ready, if not nil, is called with the URL of the (first) server, and the address of
 	// the admin server or "", once both accept connections.
 	Ready func(url, admin string)
+
+	releases string // where the newest release is; empty: newestRelease
 
 	live    *terminal.Line   // of stdout
 	starts  *observe.Starts  // nil, unless a person reads the log and the start check on one terminal
@@ -147,7 +150,7 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
 		if c.VersionOf.Check {
-			return m.tellNewer(build.Version, newestRelease), true
+			return m.tellNewer(build.Version, cmp.Or(m.releases, newestRelease)), true
 		}
 	case c.Completion.Values != "":
 		for _, value := range config.Values(c.Completion.Values) {

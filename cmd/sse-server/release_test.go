@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -40,5 +42,28 @@ func TestNewerRelease(t *testing.T) {
 		if got := out.String() + log.String(); !strings.Contains(got, test.want) || strings.Contains(got, "\x1b") {
 			t.Errorf("%s: got %q, want %q", what, got, test.want)
 		}
+	}
+}
+
+// The command version asks nobody, unless it has --check.
+func TestVersionAsksNobodyUnlessItIsTold(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, `{"tag_name":"v99.0.0","html_url":"https://x"}`)
+	}))
+	defer server.Close()
+	for _, test := range []struct {
+		args  string
+		asked int32
+	}{{"version", 0}, {"--version", 0}, {"version --check", 1}} {
+		p := launchMain(t, &Main{
+			Args: strings.Fields(test.args), LookupEnv: clitest.Environment(nil), releases: server.URL,
+		})
+		p.wantExit(exit.OK)
+		ssetest.WantText(t, test.args, p.out.String(), "sse-server ", "\nrevision ")
+		ssetest.Want(t, test.args+": questions", asked.Load(), test.asked)
+		isNamed := strings.Contains(p.out.String(), "release v99.0.0")
+		ssetest.Want(t, test.args+": the newest is named", isNamed, test.asked > 0)
 	}
 }

@@ -410,7 +410,7 @@ func newParser(options any, s *Server) *kong.Kong {
 func helpOf(value *kong.Value) string {
 	text := value.Help
 	if value.HasDefault && !value.IsBool() {
-		text += " [default " + value.Default + "]"
+		text += " [default" + joint + value.Default + "]"
 	}
 	return text
 }

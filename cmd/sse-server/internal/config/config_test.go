@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 	"go.uber.org/goleak"
@@ -584,6 +585,40 @@ func TestFieldsOfTheGatewayHaveOptions(t *testing.T) {
 		if _, given := all[option]; field.IsExported() && !given && option != nameKey && !slices.Contains(fixed, field.Name) {
 			t.Errorf("%s: there is no option %q", field.Name, option)
 		}
+	}
+}
+
+// Lines of each help fit into 100 columns, whatever the terminal has, end with no space, and leave a default whole.
+func TestLinesOfTheHelpAreWhole(t *testing.T) {
+	defaults := newConfig()
+	commands := [][]string{nil}
+	for _, command := range newParser(defaults, &defaults.Server).Model.Children {
+		commands = append(commands, []string{command.Name})
+	}
+	for _, columns := range []string{"", "80", "100", "200"} {
+		t.Setenv("COLUMNS", columns)
+		for _, command := range commands {
+			for _, flag := range []string{"--help", "--help-all"} {
+				args := append(slices.Clone(command), flag)
+				for line := range strings.Lines(mustLoad(t, nil, args...).HelpText) {
+					line = strings.TrimSuffix(line, "\n")
+					n := utf8.RuneCountInString(line)
+					isBroken := strings.HasSuffix(line, "[default") || strings.Contains(line, joint)
+					if n > 100 || strings.HasSuffix(line, " ") || isBroken {
+						t.Errorf("%q at %q columns: a line of %d columns: %q", args, columns, n, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Only who asks for it is told of newer releases.
+func TestVersionChecksWhenItIsAsked(t *testing.T) {
+	for args, want := range map[string]bool{"version": false, "--version": false, "version --check": true} {
+		c := mustLoad(t, nil, strings.Fields(args)...)
+		ssetest.Want(t, args+": prints the version", c.Version, true)
+		ssetest.Want(t, args+": asks for a newer one", c.VersionOf.Check, want)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+// joint is a space at which no line ends, until the lines are made.
+const joint = "\uE000"
+
 // helpText returns the help for arguments that parser has parsed. Without a command it shows the flags
 // that most need, or all. After a command with flags of its own it shows those, or these and all others.
 func helpText(parser *kong.Kong, ctx *kong.Context, all bool) (string, error) {
@@ -33,5 +36,5 @@ func helpText(parser *kong.Kong, ctx *kong.Context, all bool) (string, error) {
 	default:
 		b.WriteString("\nsse-server --help-all lists all flags, sse-server COMMAND --help those of a command alone.\n")
 	}
-	return b.String(), err
+	return strings.ReplaceAll(b.String(), joint, " "), err
 }
