@@ -102,6 +102,33 @@ func TestWrongStartIsToldWithinFiveSeconds(t *testing.T) {
 	})
 }
 
+// A server of which nothing is known has twice the time, and one that says that it is in its stdio mode has all of it.
+// Of HTTP, or a port, it is told at once.
+func TestServersThatTakeTheirTimeAreLeftAlone(t *testing.T) {
+	const (
+		unread = "; it has not read what was sent to its stdin: it still boots, or has to be started in its stdio mode"
+		wait   = "What to do: wait, if it boots for long; else name a program"
+		http   = "What to do: serve it with --url http://127.0.0.1:3001/mcp"
+	)
+	s := load(t, "--", "x").Each()[0]
+	for _, test := range []struct{ words, excuse, soon, later string }{
+		{"Starting default (STDIO) server...", "", "", ""},
+		{"Starting default (STDIO) server...", unread, "", ""},
+		{"Loading the model", "", "", wait},
+		{"", unread, "", wait},
+		{"", "", "", wait},
+		{"Starting Streamable HTTP server on port 3001", "", http, http},
+		{"Server running on stdio | Server listening on http://localhost:3001/mcp", unread, http, http},
+	} {
+		for isLong, want := range map[bool]string{false: test.soon, true: test.later} {
+			got := strings.Join(late(s, test.words, test.excuse, isLong), "\n")
+			if want == "" && got != "" || !strings.Contains(got, want) {
+				t.Errorf("%q, %q, long: %t: got %q, want %q", test.words, test.excuse, isLong, got, want)
+			}
+		}
+	}
+}
+
 // failing is a server whose start takes a second and fails. It counts the starts that go on at a time.
 type failing struct {
 	mu        sync.Mutex

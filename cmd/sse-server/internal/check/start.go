@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -227,12 +228,15 @@ func (all *startCheck) sayLocked(name string, lines ...string) {
 	_, _ = io.WriteString(all.out, b.String())
 }
 
-// quiet is how many times as long a server may be late that has written nothing: some write nothing and take their
-// time.
+// quiet is how many times as long a server may be late of which nothing is known: some write nothing, or that they
+// start, and take their time.
 const quiet = 2
 
+// stdioMode is met by what servers write that say themselves that they serve MCP on stdin and stdout.
+var stdioMode = regexp.MustCompile(`(?i)\bstdio\b`)
+
 // late says what is known of a server that has not answered yet; nothing if that is nothing. isQuietForLong says that
-// one which has written nothing is late, too.
+// one of which nothing is known is late, too, unless it says that it is in its stdio mode.
 func late(s *config.Server, words, excuse string, isQuietForLong bool) (lines []string) {
 	reason := "it has not answered initialize" + excuse
 	what := advice.Known(s, reason, words)
@@ -240,7 +244,7 @@ func late(s *config.Server, words, excuse string, isQuietForLong bool) (lines []
 	switch {
 	case s.Kind() != config.OfCommand:
 		return nil
-	case what == "" && (isQuiet && !isQuietForLong || s.Installs()): // it may take its time
+	case what == "" && (!isQuietForLong || s.Installs() || stdioMode.MatchString(words)): // it may take its time
 		return nil
 	case what == "":
 		what = "wait, if it boots for long; else name a program that speaks MCP on stdin and stdout: " +
