@@ -42,7 +42,7 @@ var columns = [][]string{
 		"stdio 2.5s", "stdio 8s", "stdio 20s", "stdio again 2.5s", "stdio again 8s", "stdio again 20s",
 		"second client", "new folder",
 	},
-	{"view cold", "view 8s", "view again 8s"},
+	{"view cold", "view 8s", "view again 8s", "init"},
 	{"restart /mcp", "restart /sse", "server dies", "long call", "with progress", "new tool", "elicitation"},
 	{"80 tools", "64 characters", "$ref, anyOf", "1 MiB", "image", "isError", "structured"},
 }
