@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -24,6 +23,12 @@ type System struct {
 	Run        func(name string, args ...string) (output string, err error)
 	SocketOf   func(*config.Config) (string, error)
 	ConfigHome string // of the user
+}
+
+// exitError is the error of a command that has ended with a code.
+type exitError interface {
+	error
+	ExitCode() int // -1 if a signal has ended it
 }
 
 // service is the shared sse-server of a file, which the system starts with the user's session and keeps.
@@ -133,7 +138,7 @@ func (cmd *Command) Service(c *config.Config, on System) int {
 	output, err := on.Run(m.status[0], m.status[1:]...)
 	fmt.Fprint(cmd.Stdout, output)
 	cmd.tellLingering(on)
-	if exited, is := errors.AsType[*exec.ExitError](err); is && exited.Exited() {
+	if exited, is := errors.AsType[exitError](err); is && exited.ExitCode() > 0 {
 		return exited.ExitCode() // such as 3 of systemctl: it does not run
 	}
 	if err != nil {

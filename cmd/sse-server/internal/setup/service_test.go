@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +27,12 @@ type machine struct {
 	exits  int    // its exit code
 }
 
+// exited is the error of a command that has ended with a code.
+type exited int
+
+func (e exited) Error() string { return fmt.Sprint("exit status ", int(e)) }
+func (e exited) ExitCode() int { return int(e) }
+
 func newMachine(t *testing.T, system string) *machine {
 	m := &machine{System: System{OS: system, Program: "/opt/a b/sse-server", ConfigHome: t.TempDir(),
 		SocketOf: func(*config.Config) (string, error) { return "/state/run/daemon-30000-aa.sock", nil }}}
@@ -41,7 +46,10 @@ func newMachine(t *testing.T, system string) *machine {
 			return m.linger + "\n", nil
 		}
 		if slices.Contains(args, "status") {
-			return m.status, exec.Command("sh", "-c", fmt.Sprint("exit ", m.exits)).Run()
+			if m.exits == 0 {
+				return m.status, nil
+			}
+			return m.status, exited(m.exits)
 		}
 		return "", nil
 	}
