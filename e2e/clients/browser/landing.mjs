@@ -1,6 +1,7 @@
 // The page at the root: cards of all servers, and a tool of any of them.
 import assert from 'node:assert/strict';
-import { accessible, close, copied, gateway, locked, open, press, ready, sees, token } from './tab.mjs';
+import { writeFileSync } from 'node:fs';
+import { accessible, admin, close, copied, gateway, locked, open, press, ready, sees, slowWaitsFor, token } from './tab.mjs';
 
 const card = (page, name) => page.locator('.card', { has: page.getByRole('heading', { name, exact: true }) });
 
@@ -16,9 +17,10 @@ export const steps = {
     const methods = new Set();
     page.on('request', request => methods.add(request.method()));
     await card(page, 'bookshop').getByText(/^8 tools/).waitFor();
+    await card(page, 'bookshop').getByText(/^Bookshop 3\.1\.0$/).waitFor(); // its title
     await card(page, 'bookshop').getByText('Find books, look at their covers').waitFor();
     const failing = card(page, 'broken');
-    await failing.getByText('the database is down').waitFor();
+    assert.equal(await failing.locator('.failure pre').innerText(), 'connecting\nthe database is down', 'its stderr has its lines');
     await failing.getByText('What to do:').waitFor();
     const rules = card(page, 'demo').getByRole('list', { name: 'Warnings about its rules' });
     await rules.getByText('exclude "delete_*" meets nothing that the server lists').waitFor();
@@ -59,20 +61,49 @@ export const steps = {
     await close(page);
   },
 
-  async 'the page at / is dark for those who want that, and fits a phone'() {
+  async 'the page at / is dark for those who want that, and fits each width'() {
     const page = await open(`${gateway}/`);
     await card(page, 'hostile').waitFor();
     const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await background();
     await page.emulateMedia({ colorScheme: 'dark' });
     assert.notEqual(await background(), light);
-    await accessible(page, 'the cards, dark');
-    await page.setViewportSize({ width: 390, height: 844 });
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390, 'the cards are too wide');
-    await page.getByLabel('Find a tool of any server').fill('img');
-    await page.locator('.found h2').waitFor();
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390, 'what is found is too wide');
+    for (const [width, height, columns] of [[1280, 800, 3], [1920, 1080, 5], [390, 844, 1]]) {
+      await page.setViewportSize({ width, height });
+      const fits = async what => assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, `${width} px: ${what} too wide`);
+      await fits('the cards are');
+      const lefts = await page.locator('.card').evaluateAll(all => all.map(one => Math.round(one.getBoundingClientRect().left)));
+      assert.equal(new Set(lefts).size, columns, `${width} px: cards beside one another`);
+      for (const colorScheme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme });
+        await accessible(page, `the cards, ${width} px, ${colorScheme}`);
+      }
+      await page.getByLabel('Find a tool of any server').fill('img');
+      await page.locator('.found h2').waitFor();
+      await fits('what is found is');
+      await page.getByLabel('Find a tool of any server').fill('');
+    }
     await page.emulateMedia({ colorScheme: 'light' });
+    await close(page);
+  },
+
+  async 'a server that answers from memory has one name on all pages'() {
+    writeFileSync(slowWaitsFor, '');
+    const first = await open(`${gateway}/slow/mcp`);
+    await ready(first);
+    await first.getByRole('button', { name: 'Resources (2)', exact: true }).waitFor(); // the gateway knows them too
+    await first.close({ runBeforeUnload: true });
+    const landing = await open(`${gateway}/`), status = await open(`${admin}/status`);
+    await card(landing, 'slow').locator('.mark').getByText('cached', { exact: true }).waitFor();
+    await card(landing, 'slow').getByText(/^8 tools, 1 prompt, .* · starts with the first call$/).waitFor();
+    await accessible(landing, 'a server that is cached');
+    await status.locator('tr', { has: status.locator('#s-slow') }).locator('.mark').getByText('cached', { exact: true }).waitFor();
+    await accessible(status, 'the status page');
+    await close(landing);
+    await close(status);
+    const page = await open(`${gateway}/slow/mcp`);
+    await page.locator('.headline.resting .mark').getByText('Cached: starts with the first call', { exact: true }).waitFor();
+    await accessible(page, 'a page that is cached');
     await close(page);
   },
 

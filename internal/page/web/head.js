@@ -1,7 +1,7 @@
 // The head of the page: what the server is, how it is, and how clients get it.
 import { el, show, button, copier, named, clip, plain, took, count, recall, remember } from './dom.js';
 import { entries } from './connect.js';
-import { ofCached } from './states.js';
+import { ofCached, partsOf } from './states.js';
 import { tree, prose } from './json.js';
 import { needsToken } from './session.js';
 
@@ -38,7 +38,7 @@ export function headline(session, name) {
     info.version && el('small', { class: 'version' }, named(versionOf(info.version), 60)),
     mark(session ? conditions[state].kind : '', conditions[state].mark),
     session && state === 'starting' && el('small', {}, 'for ', el('span', { id: 'seconds' })),
-    session && state === 'ready' && el('small', {}, `after ${took(session.readyAfter)}`));
+    session && state === 'ready' && el('small', { class: 'after' }, `after ${took(session.readyAfter)}`));
 }
 
 /**
@@ -101,8 +101,8 @@ function counted(list, one) { return list && count(list.length, one); }
  * @returns {[string, Node | undefined]}
  */
 function parts(message) {
-  const [what, ...words] = clip(message, 4000).replace(/^initialization failed: /, '').split(/; (?:stderr|its stderr says): /);
-  return [what, words.length > 0 ? el('pre', { tabindex: 0, 'aria-label': 'stderr of the server' }, el('bdi', {}, words.join(' | ').replaceAll(' | ', '\n'))) : undefined];
+  const [what, lines] = partsOf(clip(message, 4000).replace(/^initialization failed: /, ''));
+  return [what, lines ? el('pre', { tabindex: 0, 'aria-label': 'stderr of the server' }, el('bdi', {}, lines)) : undefined];
 }
 
 /**

@@ -1,7 +1,7 @@
 // The page at the root: a card for each server and view that the visitor may know of. It asks for the state of all
 // every few seconds, while it can be seen: that opens no session.
 import { el, show, button, copier, named, clip, count, say, recall, remember, loginButton } from './dom.js';
-import { ofCached, stateName } from './states.js';
+import { ofCached, partsOf, stateName } from './states.js';
 import { entries, shell } from './connect.js';
 import { tokenField, tokenForm } from './token.js';
 
@@ -336,10 +336,10 @@ function failuresOf(server) {
   for (const member of server.members ?? []) if (member.failure) all.push({ name: member.name, failure: member.failure });
   if (all.length === 0) return undefined;
   return el('div', { class: 'failure' }, ...all.slice(0, 3).map(({ name, failure: { message, reason, remedy, at } }) => {
-    const [what, ...words] = message.split(/; (?:stderr|its stderr) says: /), advice = remedy || remedies.get(reason ?? '');
+    const [what, lines] = partsOf(message), advice = remedy || remedies.get(reason ?? '');
     return el('div', {},
       el('p', {}, name && el('b', {}, named(name, 64), ': '), named(what, 400), ' ', at !== undefined && el('small', {}, new Date(at).toLocaleTimeString())),
-      words.length > 0 && el('pre', { tabindex: 0, 'aria-label': `stderr of ${name || server.name}` }, el('bdi', {}, clip(words.join(' | ').replaceAll(' | ', '\n'), 600))),
+      lines && el('pre', { tabindex: 0, 'aria-label': `stderr of ${name || server.name}` }, el('bdi', {}, clip(lines, 600))),
       advice && el('p', { class: 'remedy' }, 'What to do: ', named(advice, 600)));
   }), all.length > 3 && el('p', { class: 'soft' }, `${all.length - 3} more fail.`));
 }
