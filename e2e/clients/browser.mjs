@@ -8,10 +8,11 @@ import { steps as landing } from './browser/landing.mjs';
 import { steps as look } from './browser/look.mjs';
 import { steps as server } from './browser/server.mjs';
 import { steps as session } from './browser/session.mjs';
+import { steps as status } from './browser/status.mjs';
 import { end, wrong } from './browser/tab.mjs';
 
 const only = new RegExp(process.env.ONLY ?? '');
-for (const [name, step] of Object.entries({ ...head, ...calls, ...server, ...session, ...hostile, ...landing, ...look })) {
+for (const [name, step] of Object.entries({ ...head, ...calls, ...server, ...session, ...hostile, ...landing, ...status, ...look })) {
   if (!only.test(name)) continue;
   try {
     await step();

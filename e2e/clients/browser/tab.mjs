@@ -22,11 +22,13 @@ export const wrong = []; // what went wrong beside the steps
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 export const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true });
 await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+// With sharp, a picture has two pixels for each px: pages show it smaller than it is, and it stays clear.
+export const sharp = await browser.newContext({ deviceScaleFactor: 2 });
 export const end = () => browser.close();
 
 // open opens a page, on which nothing may go wrong.
-export async function open(url, expected = /^$/) {
-  const page = await context.newPage();
+export async function open(url, expected = /^$/, where = context) {
+  const page = await where.newPage();
   page.setDefaultTimeout(patience);
   page.on('console', m => { if (m.type() !== 'log' && !expected.test(m.text())) wrong.push(`${url}: console ${m.type()}: ${m.text()}`); });
   page.on('pageerror', e => wrong.push(`${url}: error: ${e.stack}`));
