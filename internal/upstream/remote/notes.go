@@ -47,13 +47,14 @@ type notes struct {
 	log        *slog.Logger
 	isOff      atomic.Bool
 
-	mu     sync.Mutex // guards what follows
-	mark   string     // the login at initialize
-	client remember.Client
-	asked  map[jsonrpc.ID]question // requests without an answer
-	lists  map[string]*list        // the lists that are being read, by method
-	said   *remember.Answers       // not changed; nil: the server has not answered initialize
-	work   sync.WaitGroup          // learns
+	mu      sync.Mutex // guards what follows
+	mark    string     // the login at initialize
+	client  remember.Client
+	version string                  // that the client has asked for
+	asked   map[jsonrpc.ID]question // requests without an answer
+	lists   map[string]*list        // the lists that are being read, by method
+	said    *remember.Answers       // not changed; nil: the server has not answered initialize
+	work    sync.WaitGroup          // learns
 }
 
 // question is a request for initialize or a page of a list.
@@ -143,11 +144,12 @@ func (n *notes) sent(msg []byte) {
 	case m.Method == mcp.MethodInitialize && m.Kind == jsonrpc.Request && n.mark == "":
 		client, plain := remember.ClientOf(m.Params(), n.who)
 		n.client, n.mark = client, n.memory.Mark()
+		n.version, _ = m.Param("protocolVersion").Text()
 		if !plain || n.mark == "" {
 			n.stop()
 		}
 		n.asked[m.ID] = question{method: m.Method}
-	case m.Kind == jsonrpc.Request && isList(m.Method) && isPlain(m) && len(n.asked) < maxAsked:
+	case m.Kind == jsonrpc.Request && isList(m.Method) && n.isPlain(m) && len(n.asked) < maxAsked:
 		n.asked[m.ID] = question{m.Method, string(rawjson.Compact(m.Param("cursor").Value))}
 	default:
 		n.stop()
@@ -161,8 +163,9 @@ func isList(method string) bool {
 	})
 }
 
-// isPlain reports whether a request for a list has nothing by which a client could choose what the server says.
-func isPlain(m *jsonrpc.Message) bool {
+// isPlain reports whether a request for a list has nothing by which a client could choose what the server says, beside
+// what the client has declared in initialize. In MCP 2026-07-28 each request declares that again.
+func (n *notes) isPlain(m *jsonrpc.Message) bool {
 	var all struct {
 		Cursor json.RawMessage            `json:"cursor"`
 		Meta   map[string]json.RawMessage `json:"_meta"`
@@ -175,7 +178,18 @@ func isPlain(m *jsonrpc.Message) bool {
 	if in.Decode(&all) != nil || m.Param("cursor").Ambiguous {
 		return false
 	}
-	delete(all.Meta, "progressToken")
+	if all.Meta[mcp.MetaVersion] != nil {
+		params, _ := json.Marshal(map[string]any{ // never fails
+			"protocolVersion": n.version, "capabilities": all.Meta[mcp.MetaCapabilities],
+			"clientInfo": all.Meta[mcp.MetaClientInfo],
+		})
+		if client, plain := remember.ClientOf(params, n.who); !plain || !client.Equal(n.client) {
+			return false
+		}
+	}
+	for _, name := range []string{"progressToken", mcp.MetaVersion, mcp.MetaCapabilities, mcp.MetaClientInfo} {
+		delete(all.Meta, name)
+	}
 	return len(all.Meta) == 0
 }
 
@@ -217,6 +231,9 @@ func (n *notes) add(q question, result json.RawMessage) {
 	l := n.lists[q.method]
 	if l == nil || q.cursor != l.next || n.said == nil {
 		return
+	}
+	for _, name := range []string{"resultType", "ttlMs", "cacheScope"} { // of MCP 2026-07-28: it is no result of now
+		result = rawjson.RemoveMember(result, name)
 	}
 	l.pages[q.cursor] = string(result)
 	l.bytes += len(result)

@@ -58,7 +58,7 @@ func listing(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		legacyServer(w, r, m)
 		return
 	}
-	page := `{"tools":[{"name":"first"}],"nextCursor":"two"}`
+	page := `{"resultType":"complete","tools":[{"name":"first"}],"nextCursor":"two","ttlMs":60000,"cacheScope":"private"}`
 	if cursor, _ := m.Param("cursor").Text(); cursor == "two" {
 		page = `{"tools":[{"name":"second"}]}`
 	}
@@ -87,6 +87,12 @@ func TestWhatIsKeptOfASession(t *testing.T) {
 		"a call between the pages": {messages: []string{listOne, upstreamtest.Call2, listTwo}},
 		"params of the client's own": {messages: []string{
 			`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"x":"y"}}}`, listTwo,
+		}},
+		"what the client declares, again": {messages: []string{
+			`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`, listTwo,
+		}, isKept: true},
+		"another client": {messages: []string{
+			`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"eve","version":"1"}}}}`, listTwo,
 		}},
 		"headers of the client": {asker: asker.Asker{Header: http.Header{"X-Tenant": {"a"}}}, messages: []string{listOne, listTwo}},
 		"more than MCP has in initialize": {
@@ -120,7 +126,7 @@ func TestListsOutliveALogin(t *testing.T) {
 	var said []string
 	for _, m := range []string{upstreamtest.Initialize, listOne, listTwo} {
 		upstreamtest.Send(t, conn, m)
-		said = append(said, upstreamtest.Recv(t, conn))
+		said = append(said, strings.NewReplacer(`"resultType":"complete",`, "", `,"ttlMs":60000,"cacheScope":"private"`, "").Replace(upstreamtest.Recv(t, conn)))
 	}
 	ssetest.Must(t, conn.Close())
 	s.loggedIn.Store(false)
