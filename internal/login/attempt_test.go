@@ -370,6 +370,19 @@ func TestLogout(t *testing.T) {
 	}
 }
 
+// A login that has ended is forgotten without a failure, also where the issuer does not end what is left of it.
+func TestLogoutAfterTheEnd(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.isJWT = true })
+	o := w.options(t)
+	w.mustLogIn(t, o)
+	change(t, o, func(l *Login) { l.Ended, l.Refresh = time.Now(), "" })
+	l, _, err := o.Store.Newest(o.Server)
+	ssetest.Must(t, err)
+	revoked, err := Logout(t.Context(), o.Store, l)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "revoked", revoked, false)
+}
+
 // Nothing of the order of the states changes unseen.
 func TestStatesInOrder(t *testing.T) {
 	w := newWorld(t, nil)

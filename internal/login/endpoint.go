@@ -167,7 +167,8 @@ func (l *Login) refresh(ctx context.Context, g *guard) error {
 	return l.take(token, time.Now())
 }
 
-// revoke has the issuer end the login (RFC 7009). done is false if the issuer has no way to do so.
+// revoke has the issuer end the login (RFC 7009). done is false if the issuer has no way to do so: many end no access
+// tokens, such as JWTs, and that is all that is left of a login that has ended.
 func (l *Login) revoke(ctx context.Context, g *guard) (done bool, err error) {
 	if l.RevokeURL == "" || l.Access == "" && l.Refresh == "" {
 		return false, nil
@@ -198,7 +199,10 @@ func (l *Login) revoke(ctx context.Context, g *guard) (done bool, err error) {
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
-	if resp.StatusCode >= 300 {
+	switch {
+	case resp.StatusCode == http.StatusBadRequest && token == l.Access:
+		return false, nil
+	case resp.StatusCode >= 300:
 		return false, fmt.Errorf("the issuer answered %d", resp.StatusCode)
 	}
 	return true, nil

@@ -42,6 +42,7 @@ type world struct {
 	promisesIss    bool
 	device         bool
 	noRevocation   bool
+	isJWT          bool   // the issuer ends no access token
 	documents      bool   // client id metadata documents
 	authorize      string // authorization_endpoint; default: the issuer's
 	activate       string // verification_uri; default: the issuer's
@@ -201,6 +202,10 @@ func (w *world) serveLocked(rw http.ResponseWriter, r *http.Request, base string
 	case "/token":
 		w.serveToken(rw, r)
 	case "/revoke":
+		if w.isJWT && w.access[r.Form.Get("token")] {
+			refuse(rw, "unsupported_token_type")
+			return
+		}
 		delete(w.refresh, r.Form.Get("token"))
 		delete(w.access, r.Form.Get("token"))
 	default:
