@@ -1,4 +1,5 @@
-// A browser for tests: it opens an address, and follows redirects with cookies to the end. It prints the last page.
+// A browser for tests: it opens an address, and follows redirects with cookies to the end. It prints the address of the
+// last page, and the page.
 //
 //   node follow.mjs URL
 const cookies = new Map(); // by host and name
@@ -12,7 +13,7 @@ for (let hops = 0; hops < 20; hops++) {
   }
   const to = res.headers.get("location");
   if (!to) {
-    console.log(res.status, await res.text());
+    console.log(res.status, at.href, await res.text());
     process.exit(res.ok ? 0 : 1);
   }
   await res.body?.cancel();

@@ -1,8 +1,9 @@
 // An OAuth issuer for tests: oidc-provider with resource indicators, dynamic registration,
 // introspection and revocation, in which alice is logged in and consents to all. It prints its
-// URL. Tokens for a resource whose path begins with /opaque are opaque, others are JWTs.
+// URL, and on stderr each code, verifier and token that passes. Tokens for a resource whose path begins with /opaque are
+// opaque, others are JWTs. With "device" it has the device flow too.
 //
-//   node provider.mjs
+//   node provider.mjs [device]
 import { createServer } from "node:http";
 import { Provider } from "oidc-provider";
 
@@ -24,6 +25,7 @@ const provider = new Provider(issuer, {
   issueRefreshToken: () => true,
   features: {
     devInteractions: { enabled: false },
+    deviceFlow: { enabled: process.argv.includes("device") },
     registration: { enabled: true },
     revocation: { enabled: true, allowedPolicy: () => true },
     introspection: { enabled: true, allowedPolicy: () => true },
@@ -55,6 +57,11 @@ server.on("request", async (req, res) => {
   const details = await provider.interactionDetails(req, res);
   const result = details.prompt.name === "login" ? { login: { accountId: "alice" } } : await consent(details);
   await provider.interactionFinished(req, res, result, { mergeWithLastSubmission: true });
+});
+provider.on("grant.success", ({ oidc: { params }, body }) => {
+  for (const one of [params.code, params.code_verifier, params.refresh_token, body.access_token, body.refresh_token]) {
+    if (one) console.error(`secret ${one}`);
+  }
 });
 provider.on("server_error", (_, err) => console.error(err));
 console.log(issuer);
