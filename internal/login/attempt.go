@@ -597,12 +597,12 @@ func (a *Attempt) AwaitDevice(ctx context.Context, code *DeviceCode) {
 }
 
 // LogoutUnusable has the issuer end a login whose file is not used, if what the file has can be trusted, and deletes
-// the file, also where that fails.
+// the file and what the server said to the login, also where that fails.
 func LogoutUnusable(ctx context.Context, one Unusable) (revoked bool, err error) {
 	if one.Login != nil {
 		revoked, err = one.Login.revoke(ctx, newGuard(nil, one.Login.ServerAt))
 	}
-	return revoked, errors.Join(err, os.Remove(one.Path))
+	return revoked, errors.Join(err, os.Remove(one.Path), os.RemoveAll(memoryBeside(one.Path)))
 }
 
 // Logout has the issuer end a login, and forgets it, also where that fails. revoked says whether the issuer has.

@@ -288,9 +288,10 @@ func (s Store) memoryOf(l *Login, place string, log *slog.Logger) *remember.Serv
 	return store.Server(remember.Identity{Server: "login " + l.mark(), Place: place})
 }
 
-func (s Store) memoryDir(l *Login) string {
-	return strings.TrimSuffix(s.path(l.Server, l.Issuer), suffix) + memorySuffix
-}
+func (s Store) memoryDir(l *Login) string { return memoryBeside(s.path(l.Server, l.Issuer)) }
+
+// memoryBeside returns the folder beside the file of a login.
+func memoryBeside(path string) string { return strings.TrimSuffix(path, suffix) + memorySuffix }
 
 // forgetMemory deletes what a server said to a login, and to those before it by the same issuer.
 func (s Store) forgetMemory(l *Login) error { return os.RemoveAll(s.memoryDir(l)) }
