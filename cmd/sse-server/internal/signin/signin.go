@@ -49,6 +49,7 @@ func (cmd *Command) interruptible() (ctx context.Context, interrupted func() os.
 	return ctx, func() os.Signal {
 		select {
 		case sig := <-caught:
+			caught <- sig // for whoever asks again
 			return sig
 		default:
 			return nil

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// A signal ends the command login cleanly: nothing is kept.
+func TestSignalEndsALogin(t *testing.T) {
+	t.Parallel()
+	remote, env := newProtected(t), clitest.State(t)
+	var out, log output
+	signals, code := make(chan os.Signal), make(chan int, 1)
+	m := &Main{Args: []string{"login", remote.URL + "/mcp"}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log,
+		LookupEnv: clitest.Environment(env), Notify: func(...os.Signal) <-chan os.Signal { return signals }}
+	go func() { code <- m.Run() }() // ends with the signal
+	out.await(t, 1, "Paste it here")
+	signals <- syscall.SIGINT
+	ssetest.Want(t, "exit code", <-code, exit.BySignal(syscall.SIGINT))
+	ssetest.WantText(t, "stderr", log.String(), "sse-server: the login was given up\n")
+	left := clitest.Must(filepath.Glob(filepath.Join(env["XDG_STATE_HOME"], "sse-server", "logins", "*")))
+	ssetest.Want(t, "files that are left", len(left), 0)
+}
+
+// With --port the browser comes back at that port. The next login of the server has it too, and the scopes are said.
+func TestPortOfALogin(t *testing.T) {
+	t.Parallel()
+	remote, env := newProtected(t), clitest.State(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ssetest.Must(t, err)
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	ssetest.Must(t, listener.Close())
+	for _, args := range [][]string{{"--port", port, "--scope", "read", "--scope", "write"}, nil} {
+		out := remote.logIn(t, env, args...)
+		at := clitest.Must(url.Parse(remote.linkIn(t, out)))
+		ssetest.Want(t, "redirect", at.Query().Get("redirect_uri"), "http://127.0.0.1:"+port+"/callback")
+		ssetest.WantText(t, "output", out, "Scopes: read write.")
+	}
+}
