@@ -1,7 +1,7 @@
 // The keyboard, the themes, a phone, and the pictures of the documentation.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { answer, accessible, close, gateway, images, open, passed, press, ready, sees, tool } from './tab.mjs';
+import { answer, accessible, close, gateway, images, open, passed, press, ready, sees, sharp, tool } from './tab.mjs';
 
 // shown counts the elements of a selector that are in view as a whole: in the window, and in all that scrolls around.
 const shown = (page, selector) => page.locator(selector).evaluateAll(all => all.filter(one => {
@@ -47,6 +47,9 @@ export const steps = {
     assert.ok((await page.locator('#top').boundingBox()).height <= 56, 'the bar');
     assert.ok(await shown(page, '.list > li > button[aria-current], .side > .list > li > button') >= 10, 'ten tools');
     assert.equal(await shown(page, '.detail .field'), 2, 'the fields');
+    const gaps = await page.locator('.detail .field:has(.about)').evaluateAll(all => all.map(one =>
+      one.querySelector('.about').getBoundingClientRect().top - one.querySelector('textarea').getBoundingClientRect().bottom));
+    assert.ok(gaps.length === 2 && gaps.every(gap => gap >= 6), `the help keeps 6 px from its field: ${gaps}`);
     for (const part of ['.detail form button[type=submit]', '.answer .result', '.dock', '.dock .titles']) assert.equal(await shown(page, part), 1, part);
     assert.ok(await shown(page, '.wire > li') >= 3, 'exchanges');
     assert.deepEqual([...new Set(await page.locator('.side:visible > .list > li').evaluateAll(all => all.map(one => one.offsetHeight)))].length, 1, 'the rows are even');
@@ -58,13 +61,15 @@ export const steps = {
     const page = await twelve();
     await press(page, 'Call');
     await sees(page, 'Not called: 1 fault in the arguments.');
-    for (const [width, height] of [[1280, 800], [1920, 1080], [390, 844]]) {
+    for (const [width, height] of [[1280, 800], [1920, 1080], [900, 640], [390, 844]]) {
       await page.setViewportSize({ width, height });
       for (const colorScheme of ['light', 'dark']) {
         await page.emulateMedia({ colorScheme });
         await accessible(page, `${width} px, ${colorScheme}`);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, `${width} px is too wide`);
       }
+      assert.ok(await page.locator('.scroller').evaluate(one => one.scrollWidth <= one.clientWidth), `${width} px: the wire is too wide`);
+      if (width >= 768) assert.ok((await page.locator('#top').boundingBox()).height <= 56, `${width} px: the bar is one row`);
       const [list, detail, dock] = await Promise.all(['.side:visible', '.detail:visible', '.dock'].map(part => page.locator(part).boundingBox()));
       if (width < 768) assert.ok(list.y + list.height <= detail.y + 1 && detail.y + detail.height <= dock.y + 1, 'the list, the tool, the dock, one below the other');
       else assert.ok(list.x + list.width <= detail.x + 1 && detail.y + detail.height <= dock.y + 1 && dock.x >= detail.x - 1, 'the list beside the tool, the dock below the tool');
@@ -196,14 +201,17 @@ export const steps = {
       words += `${[`page-${name}.png`, ...new Set(still)].filter(Boolean).join('\n  ')}\n`;
       if (images) await (name === 'tool' ? page : part).screenshot({ path: `${images}/page-${name}.png` });
     };
+    const first = await open(`${gateway}/bookshop/mcp`, /^$/, sharp);
+    await first.setViewportSize({ width: 900, height: 640 }); // as wide as README is
+    await ready(first);
+    await tool(first, 'Quote');
+    await first.getByRole('textbox', { name: /^text/ }).fill('{"title": "Sea of Poppies", "price": 9.9}');
+    await press(first, 'Call');
+    await answer(first).getByText('"Sea of Poppies"').first().waitFor();
+    await shot(first, 'tool');
+    await close(first);
     const page = await open(`${gateway}/bookshop/mcp`);
-    await page.setViewportSize({ width: 1200, height: 760 });
     await ready(page);
-    await tool(page, 'Quote');
-    await page.getByRole('textbox', { name: /^text/ }).fill('{"title": "Sea of Poppies", "price": 9.9}');
-    await press(page, 'Call');
-    await answer(page).getByText('"Sea of Poppies"').first().waitFor();
-    await shot(page, 'tool');
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.setViewportSize({ width: 1200, height: 1160 });
     await tool(page, 'Order a book');
