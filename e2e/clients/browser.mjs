@@ -5,6 +5,7 @@ import { steps as calls } from './browser/calls.mjs';
 import { steps as head } from './browser/head.mjs';
 import { steps as hostile } from './browser/hostile.mjs';
 import { steps as landing } from './browser/landing.mjs';
+import { steps as login } from './browser/login.mjs';
 import { steps as look } from './browser/look.mjs';
 import { steps as server } from './browser/server.mjs';
 import { steps as session } from './browser/session.mjs';
@@ -12,7 +13,7 @@ import { steps as status } from './browser/status.mjs';
 import { end, wrong } from './browser/tab.mjs';
 
 const only = new RegExp(process.env.ONLY ?? '');
-for (const [name, step] of Object.entries({ ...head, ...calls, ...server, ...session, ...hostile, ...landing, ...status, ...look })) {
+for (const [name, step] of Object.entries({ ...head, ...calls, ...server, ...session, ...hostile, ...landing, ...status, ...login, ...look })) {
   if (!only.test(name)) continue;
   try {
     await step();
