@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -113,8 +114,8 @@ func (r *registry) fetched() []string {
 }
 
 // The packages are published as a release does it. Then npx gives a client its tools, from the tarball and by the name
-// of the package, with an empty cache, no network, and scripts forbidden. npm fetches the program for this machine
-// alone.
+// of the package, with an empty cache, no network, and scripts forbidden. SIGTERM to npx ends the program of a client,
+// and its exit code is that of npx. npm fetches the program for this machine alone.
 func TestNPMPackage(t *testing.T) {
 	t.Parallel()
 	packages, r := npmPackages(t), newRegistry(t)
@@ -146,9 +147,14 @@ func TestNPMPackage(t *testing.T) {
 
 	for _, name := range []string{"./mcp-sse-" + npmVersion + ".tgz", "mcp-sse"} {
 		user := append(slices.Clip(env), "npm_config_cache="+t.TempDir()) // npm keeps what it publishes and installs
+		npx := func(args ...string) *exec.Cmd {
+			cmd := exec.Command("npx", append([]string{"-y", name}, args...)...)
+			cmd.Dir, cmd.Env, cmd.SysProcAttr = elsewhere, user, endsWithParent()
+			return cmd
+		}
 		var log output
-		cmd := exec.Command("npx", append([]string{"-y", name, "stdio", "--no-remember"}, fake(t)...)...)
-		cmd.Dir, cmd.Env, cmd.Stderr, cmd.SysProcAttr = elsewhere, user, &log, endsWithParent()
+		cmd := npx(append([]string{"stdio", "--no-remember"}, fake(t)...)...)
+		cmd.Stderr = &log
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil).Connect(
 			t.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: patience}, nil)
 		if err != nil {
@@ -169,6 +175,28 @@ func TestNPMPackage(t *testing.T) {
 				t.Errorf("%s: process %d is left", name, p.pid)
 			}
 		}
+
+		cmd = npx(append([]string{"stdio", "--no-remember"}, fake(t)...)...)
+		in, open, err := os.Pipe() // which stays open
+		ssetest.Must(t, err)
+		cmd.Stdin = in
+		p := run(t, cmd)
+		ssetest.Must(t, in.Close())
+		p.eventually("the program serves", func() bool {
+			return strings.Contains(p.log.String(), "serving stdin and stdout")
+		})
+		below = descendants(t, p.cmd.Process.Pid)
+		ssetest.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+		_ = p.wait() // of npx; what is below it counts
+		for _, left := range below {
+			if !left.endsSoon() {
+				t.Errorf("%s: process %d is left after SIGTERM", name, left.pid)
+			}
+		}
+		ssetest.Must(t, open.Close())
+		p = run(t, npx("--no-such-option"))
+		_ = p.wait() // the code says more
+		ssetest.Want(t, name+": exit code of refused options", p.cmd.ProcessState.ExitCode(), 2)
 	}
 	if got, want := r.fetched(), []string{"@mcp-sse/linux-" + nodeProcessor, "mcp-sse"}; !slices.Equal(got, want) {
 		t.Errorf("fetched %q, want %q", got, want)
