@@ -18,6 +18,7 @@ for (const [name, step] of Object.entries({ ...head, ...calls, ...server, ...ses
   try {
     await step();
     assert.deepEqual(wrong, []);
+    console.log(`${name}: passed`); // tells where a run stands that is stopped
   } catch (error) {
     throw new Error(`${name}: ${error.message}`, { cause: error });
   }
