@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -47,6 +48,8 @@ type Shared struct {
 	client *http.Client // of the socket
 	dir    string       // of the log
 	log    *slog.Logger
+	// newest is a program that has read the file since; empty: none has. All that share the socket have the same.
+	newest *atomic.Pointer[Shared]
 }
 
 // Connect returns the server at the name of --connect in c, which is an upstream.Upstream. up is the server behind
@@ -69,7 +72,7 @@ func Connect(c *config.Config, up upstream.Upstream, log *slog.Logger) (*Shared,
 	}
 	return &Shared{
 		at: c.Connect, server: server, config: c, parts: PartsOf(c, c.DaemonArgs), args: c.DaemonArgs,
-		socket: socket, dir: c.StateDir, log: log,
+		socket: socket, dir: c.StateDir, log: log, newest: new(atomic.Pointer[Shared]),
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return dialShared(ctx, socket)
@@ -116,18 +119,23 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 }
 
 // renewed returns a program that wants the sse-server of the file as it is now: the window may have started before
-// somebody changed the file, and the shared one has read it again since. If the file cannot be read, it returns s and
-// the error: the shared one keeps what it has, too.
+// somebody changed the file, and the shared one has read it again since. If the file cannot be read, it returns the
+// program of before and the error: the shared one keeps what it has, too. A file that has not changed is not loaded
+// again, which runs the programs that print its secrets.
 func (s *Shared) renewed() (*Shared, error) {
-	if !s.config.ConnectsToFile() {
+	if newest := s.newest.Load(); newest != nil {
+		s = newest
+	}
+	if !s.config.ConnectsToFile() || !s.config.HasChanged() {
 		return s, nil
 	}
 	c, err := s.config.Again()
-	if err != nil || c.IsRead(s.config) {
+	if err != nil {
 		return s, err
 	}
 	next := *s
 	next.at, next.config, next.parts, next.args = c.Connect, c, PartsOf(c, c.DaemonArgs), c.DaemonArgs
+	s.newest.Store(&next)
 	return &next, nil
 }
 

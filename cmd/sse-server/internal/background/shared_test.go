@@ -470,7 +470,9 @@ func TestWindowOfAFileFollowsTheFile(t *testing.T) {
 		t.Cleanup(s.client.CloseIdleConnections)
 		return s
 	}
-	write("servers: {a: {command: [x]}}\n")
+	runs := filepath.Join(t.TempDir(), "runs")
+	secret := "url: 'https://mcp.example.com/mcp', header: {X: {exec: [/bin/sh, -c, 'echo run >> " + runs + "; echo s']}}"
+	write("servers: {a: {" + secret + "}}\n")
 	first := window()
 	var parts atomic.Pointer[map[string]string] // of the one that is shared
 	parts.Store(&first.parts)
@@ -487,6 +489,9 @@ func TestWindowOfAFileFollowsTheFile(t *testing.T) {
 	if why := refusal(); strings.Contains(why, "differs") {
 		t.Errorf("before a change: %s", why)
 	}
+	if got, err := os.ReadFile(runs); err != nil || string(got) != "run\n" {
+		t.Errorf("the program that prints a secret: got %q, %v, want one run for a file that has not changed", got, err)
+	}
 	t.Setenv("TOKEN", "1")
 	env["TOKEN"] = "1"
 	write("servers: {a: {command: [y], env: {T: '${TOKEN}'}}}\n")
@@ -495,9 +500,9 @@ func TestWindowOfAFileFollowsTheFile(t *testing.T) {
 		t.Errorf("after a change: %s", why)
 	}
 	write("servers: {a: {comm")
-	ssetest.WantText(t, "the error with a broken file", refusal(), file+":")
-	parts.Store(&first.parts)
 	if why := refusal(); strings.Contains(why, file) {
-		t.Errorf("the shared one has not changed: %s", why)
+		t.Errorf("the shared one has what the file said before: %s", why)
 	}
+	parts.Store(&first.parts)
+	ssetest.WantText(t, "the error with a broken file", refusal(), file+":")
 }

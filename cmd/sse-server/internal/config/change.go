@@ -75,6 +75,20 @@ func (c *Config) Files() []string { return slices.Collect(maps.Keys(c.files)) }
 // Digests returns the hashes of what was read, by the files.
 func (c *Config) Digests() map[string][sha256.Size]byte { return maps.Clone(c.files) }
 
+// HasChanged reports whether a file that c was read from is another one now.
+func (c *Config) HasChanged() bool {
+	for path, sum := range c.files {
+		var now [sha256.Size]byte // as read has it
+		if data, _, err := readFile(path); err == nil {
+			now = sha256.Sum256(data)
+		}
+		if now != sum {
+			return true
+		}
+	}
+	return false
+}
+
 // Again loads the configuration as its files are now, from the same arguments and variables.
 func (c *Config) Again() (*Config, error) { return c.again() }
 
