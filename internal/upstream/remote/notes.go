@@ -153,6 +153,7 @@ func (n *notes) sent(msg []byte) {
 		n.asked[m.ID] = question{m.Method, string(rawjson.Compact(m.Param("cursor").Value))}
 	default:
 		n.stop()
+		n.asked, n.lists, n.said = nil, nil, nil // nobody reads them any more, and they may have MiBs
 	}
 }
 

@@ -185,6 +185,24 @@ func (u URL) mayAsk(ctx context.Context) bool {
 	return a != nil && (!a.Proxied || u.PageLogin() == nil)
 }
 
+// isFromProxy reports whether a proxy has brought the client of a session whose login is for this machine alone.
+func (u URL) isFromProxy(ctx context.Context) bool {
+	a := asker.FromContext(ctx)
+	return a != nil && a.Proxied && u.PageLogin() != nil
+}
+
+// withholdLogin has a session go on without the login, also if that is made while a request waits: such a client is
+// refused as soon as somebody is logged in, and a request of before must not get more.
+func (u URL) withholdLogin(x *exchange.Endpoint) {
+	x.Authorize, x.AwaitLogin = func(context.Context, string) (string, error) { return "", nil }, nil
+	if advise := x.Advise; advise != nil {
+		x.Advise = func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string) {
+			_, full, public, _ = advise(ctx, resp, false)
+			return false, full, public, ""
+		}
+	}
+}
+
 // exchange returns the endpoint for one session. The caller must call release at the
 // end of the session.
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
@@ -218,6 +236,9 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 		}
 		if login, ok := u.Credentials.(loginNeeder); ok {
 			x.Accepted, x.AwaitLogin = login.Accepted, login.AwaitLogin
+		}
+		if u.isFromProxy(ctx) {
+			u.withholdLogin(x)
 		}
 		x.Header.Del("Authorization")
 	}
