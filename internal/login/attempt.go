@@ -125,11 +125,15 @@ func (a *Attempt) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l, _, err := a.options.Store.Newest(server.String()); err == nil && l != nil {
-		a.inherit(l)
+	before, _, _ := a.options.Store.Newest(server.String()) // without it a person chooses again
+	if o := &a.options; before != nil && before.Client.ByHand && o.ClientID == "" && o.Issuer == "" {
+		o.Issuer = before.Issuer // its id goes to no other one
 	}
 	if a.plan, err = discover(ctx, a.guard, server, a.options.Header, a.options.Issuer); err != nil {
 		return err
+	}
+	if before != nil && sameIssuer(before.Issuer, a.plan.issuer.Issuer) {
+		a.inherit(before)
 	}
 	if err := a.confirm(); err != nil {
 		return err
@@ -148,18 +152,12 @@ func (a *Attempt) begin(ctx context.Context) error {
 	return err
 }
 
-// inherit takes what a person has chosen for the login before, unless the options say otherwise. A login by another
-// issuer than is named has nothing to give.
+// inherit takes what a person has chosen for the login before at the same issuer, unless the options say otherwise. A
+// port may be registered with a client that was made by hand; any other client takes a free one.
 func (a *Attempt) inherit(before *Login) {
 	o := &a.options
-	if o.Issuer != "" && !sameIssuer(o.Issuer, before.Issuer) {
-		return
-	}
 	a.before = before
-	if before.Client.ByHand && o.ClientID == "" { // its id goes to no other issuer
-		o.Issuer = before.Issuer
-	}
-	if o.Port == 0 {
+	if o.Port == 0 && before.Client.ByHand {
 		o.Port = before.Port
 	}
 	if o.Scopes == nil {
@@ -496,7 +494,7 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	a.options.Store.dropName(l.Server)
 	a.options.Store.dropTab(l.Server)
 	a.end(l, nil)
-	if _, err := a.outcome(); errors.Is(err, errOpenedTwice) { // meanwhile
+	if _, err := a.outcome(); err != nil { // it was given up meanwhile, or its address was opened twice
 		a.undo(l)
 		return err
 	}

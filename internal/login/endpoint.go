@@ -3,6 +3,7 @@ package login
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -198,9 +199,13 @@ func (l *Login) revoke(ctx context.Context, g *guard) (done bool, err error) {
 		return false, plain(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody)) // what is cut is no error of RFC 7009
+	var answer struct {
+		Error string `json:"error"`
+	}
 	switch {
-	case resp.StatusCode == http.StatusBadRequest && token == l.Access:
+	case resp.StatusCode == http.StatusBadRequest && json.Unmarshal(body, &answer) == nil &&
+		answer.Error == "unsupported_token_type":
 		return false, nil
 	case resp.StatusCode >= 300:
 		return false, fmt.Errorf("the issuer answered %d", resp.StatusCode)

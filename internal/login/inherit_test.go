@@ -90,12 +90,28 @@ func TestNextLoginHasTheChoicesOfTheOneBefore(t *testing.T) {
 	}
 }
 
-// A login at another issuer than the one before has nothing of that.
+// A login at another issuer than the one before has nothing of that: a server that names an issuer of its own now would
+// get what a person has confirmed for the one of before.
 func TestLoginAtAnotherIssuerBeginsAnew(t *testing.T) {
-	a := Attempt{options: Options{Issuer: "https://b.example"}}
-	a.inherit(&Login{Issuer: "https://a.example", Port: 1, Client: Client{ID: "c", ByHand: true}})
-	if a.before != nil || a.options.Port != 0 || a.options.NoResource {
-		t.Errorf("got %+v", a.options)
+	w := newWorld(t, func(w *world) {
+		w.authorize = strings.Replace(w.issuer.URL, "127.0.0.1", "localhost", 1) + "/authorize"
+	})
+	o := w.options(t)
+	for issuer, isRefused := range map[string]bool{"https://a.example": true, w.issuer.URL: false} {
+		ssetest.Must(t, o.Store.Save(&Login{Server: o.Server, Issuer: issuer, Client: Client{ID: "c"}, Port: 1,
+			EndpointHosts: []string{"localhost"}, At: time.Now(), Ended: time.Now()}))
+		a, err := Begin(t.Context(), o)
+		if (err != nil) != isRefused {
+			t.Errorf("hosts that were confirmed for %s: got %v", issuer, err)
+		}
+		if err == nil {
+			a.Close()
+		}
+		all, err := o.Store.All()
+		ssetest.Must(t, err)
+		for _, l := range all {
+			ssetest.Must(t, o.Store.Forget(l))
+		}
 	}
 }
 

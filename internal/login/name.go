@@ -62,6 +62,9 @@ func (s Store) keepName(server string) {
 	_ = atomicfile.Write(at, []byte(server)) // without it the person gives the whole URL
 }
 
+// KeepName has login find the server by the name in Command.
+func (c Credentials) KeepName() { s := c.source(); s.store.keepName(s.server) }
+
 // dropName forgets it.
 func (s Store) dropName(server string) {
 	if s.dir != "" {

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"os"
@@ -80,17 +81,22 @@ func TestBrowserOfAnotherUser(t *testing.T) {
 // A login that is given up while the issuer is asked for the token has one outcome.
 func TestLoginThatIsGivenUpDuringTheExchange(t *testing.T) {
 	var a *Attempt
+	givenUp := errors.New("given up")
 	w := newWorld(t, func(w *world) {
 		w.token = func(http.ResponseWriter, *http.Request) bool {
-			a.end(nil, errState)
+			a.end(nil, givenUp)
 			return false
 		}
 	})
-	a, err := Begin(t.Context(), w.options(t))
+	o := w.options(t)
+	a, err := Begin(t.Context(), o)
 	ssetest.Must(t, err)
 	defer a.Close()
 	ssetest.Want(t, "status of the last page", open(t, a.BrowserAddress()), http.StatusOK)
 	_, err = a.Wait(t.Context())
-	ssetest.Want(t, "error", err, errState)
+	ssetest.Want(t, "error", err, givenUp)
+	all, err := o.Store.All()
+	ssetest.Must(t, err)
+	ssetest.Want(t, "logins that are kept", len(all), 0)
 	ssetest.Want(t, "state", a.State(), Failed)
 }

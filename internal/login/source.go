@@ -311,8 +311,12 @@ func (s *source) noteWanted(is bool) {
 		s.store.keepName(s.server)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	was := s.wanted
 	s.wanted = is
+	s.mu.Unlock()
+	if was && !is {
+		s.store.dropName(s.server)
+	}
 }
 
 func (s *source) isWanted() bool {

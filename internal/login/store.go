@@ -239,6 +239,7 @@ func (s Store) Forget(l *Login) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
+	s.dropName(l.Server)
 	return errors.Join(err, s.forgetMemory(l))
 }
 
