@@ -16,7 +16,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/background"
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/browser"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/check"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
@@ -226,24 +225,7 @@ func (m *Main) signin() *signin.Command {
 
 // check returns what says whether servers can be used.
 func (m *Main) check() *check.Check {
-	k := &check.Check{Stdout: m.Stdout, Stderr: m.Stderr, Live: m.live, Silence: m.Silence, Log: m.starts}
-	if m.live.IsShown() && browser.IsThere(m.LookupEnv) {
-		k.Link = loginLink
-	}
-	return k
-}
-
-// loginLink returns the link of a login at a server, which begins with that; empty: it needs the command.
-func loginLink(ctx context.Context, s *config.Server) string {
-	own, ok := s.Remote().Credentials.(login.Credentials)
-	if !ok {
-		return ""
-	}
-	link, _, err := own.Begin(ctx)
-	if err != nil {
-		return ""
-	}
-	return link
+	return &check.Check{Stdout: m.Stdout, Stderr: m.Stderr, Live: m.live, Silence: m.Silence, Log: m.starts}
 }
 
 // refuse prints what is wrong with the configuration, and returns the exit code.

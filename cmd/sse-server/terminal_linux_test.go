@@ -86,24 +86,3 @@ func TestTerminalHasOneBlockOfAServerThatFails(t *testing.T) {
 		}
 	}
 }
-
-// A person at a terminal gets the link of a login that is missing at once.
-func TestTerminalOffersALogin(t *testing.T) { // by itself: each program of the tests that ends gives up all links
-	remote, env := newProtected(t), clitest.State(t)
-	env["DISPLAY"] = ":0"
-	end, screen := newTerminal(t)
-	ready := make(chan string, 1)
-	m := &Main{
-		Args:   []string{"--addr", "127.0.0.1:0", "--url", remote.URL + "/mcp"},
-		Stdout: end, Stderr: end, LookupEnv: clitest.Environment(env), Ready: func(url, _ string) { ready <- url },
-	}
-	p, code := &program{t: t, signals: make(chan os.Signal)}, make(chan int, 1)
-	m.Notify = p.notify
-	go func() { code <- m.Run() }() // ends with the signal
-	screen.await(t, 1, "After the login its tools are there")
-	visit(t, remote.linkIn(t, screen.String()))
-	awaitTools(t, connectTo(t, <-ready), "whoami")
-	p.signals <- syscall.SIGTERM
-	ssetest.Want(t, "exit code", <-code, exit.OK)
-	remote.wantNoSecret(t, "the screen", screen.String())
-}

@@ -61,11 +61,9 @@ var (
 var remedies = []remedy{
 	{either: anyOf(`it starts itself again and again`, `the sse-server of this name has started this one`),
 		todo: config.NameTheServer},
-	{reason: anyOf(`the sse-server of this name differs in .*?: (stop it .*)$`), todo: "$1"},
-	{reason: anyOf(`run in a terminal: (sse-server login .+) and call again; or configure`),
-		todo: "run in a terminal: $1; or, if it wants a key and no login, give it that, as with " +
-			"--header 'Authorization: Bearer $${TOKEN}'"},
-	{reason: anyOf(`run in a terminal: (sse-server login .+?)(?: and call again|$)`), todo: "run in a terminal: $1"},
+	{reason: anyOf(`the sse-server of this name differs in .*?: (stop it \(kill \d+\), or give --connect another port` +
+		`(?:; with --dir DIR, and files by their whole paths, it is one for all directories)?` +
+		`(?:; with the whole path of the program, PATH does not choose it)?)$`), todo: "$1"},
 	{reason: anyOf(`the server refused access`),
 		todo: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
 	{reason: anyOf(`listens at the proxy`, `to the proxy`, `answers at the proxy`, `(?:known for|of) the proxy`,
@@ -171,6 +169,9 @@ func For(s *config.Server, text string) string {
 // Known returns what to do about a reason, and what the program has written last; empty if nothing is known of
 // them.
 func Known(s *config.Server, reason, stderr string) string {
+	if todo := logIn(s, reason); todo != "" {
+		return todo
+	}
 	for _, one := range remedies {
 		if todo, isMeant := one.of(s, reason, stderr); isMeant {
 			return todo
@@ -178,6 +179,29 @@ func Known(s *config.Server, reason, stderr string) string {
 	}
 	return ""
 }
+
+// logIn returns what to do about a login that is missing; empty if that is not the reason. The command is the program's
+// own: a reason quotes what the server says, and people run what they read here.
+func logIn(s *config.Server, reason string) string {
+	command, _ := s.Remote().LoginNeeded()
+	todo := "run in a terminal: " + command
+	_, after, found := strings.Cut(reason, todo)
+	switch {
+	case command == "" || !found:
+		return ""
+	case strings.HasPrefix(after, " --scope "):
+		todo += scopes.FindString(after)
+	case strings.Contains(reason, todo+" and call again; or configure"):
+		todo += "; or, if it wants a key and no login, give it that, as with --header 'Authorization: Bearer ${TOKEN}'"
+		if s.IsInFile() {
+			todo = strings.Replace(todo, "--header", "header:", 1)
+		}
+	}
+	return todo
+}
+
+// scopes is met by the options of a command that asks for more scopes. The server has named these.
+var scopes = regexp.MustCompile(`^(?: --scope [\w.:/+-]+)+`)
 
 // of returns what the remedy says for a server, and whether it is meant.
 func (r *remedy) of(s *config.Server, reason, stderr string) (todo string, isMeant bool) {

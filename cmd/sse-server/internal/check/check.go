@@ -9,14 +9,12 @@ package check
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/plaintext"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
@@ -31,9 +29,6 @@ type Check struct {
 	Silence        time.Duration  // how long nothing may be said to a pipe; 0 means 3 s
 	// Log keeps what servers write at their starts out of the log; nil if that is elsewhere.
 	Log *observe.Starts
-	// Link returns the link of a login at a server, for a person at the terminal; empty: there is none. nil: nobody is
-	// there.
-	Link func(context.Context, *config.Server) string
 }
 
 // out returns a writer to Stdout, above the live line.

@@ -31,8 +31,7 @@ type startCheck struct {
 	out  io.Writer
 	live *terminal.Line
 	log  *observe.Starts
-	link func(context.Context, *config.Server) string // as in Check; nil: none
-	wide int                                          // the length of the longest name
+	wide int // the length of the longest name
 
 	failed atomic.Bool // whether a server has not started
 
@@ -59,8 +58,7 @@ type starting struct {
 // again and again; and after it if the command may have to install a package: two that do so at the same time
 // collide. Starts returns when each server has answered or failed, or when ctx ends.
 func (k *Check) Starts(ctx context.Context, gateways map[string]*gateway.Gateway, c *config.Config) {
-	all := &startCheck{out: k.out(), live: k.Live, log: k.Log, link: k.Link, began: time.Now(), next: k.silence(),
-		after: k.silence()}
+	all := &startCheck{out: k.out(), live: k.Live, log: k.Log, began: time.Now(), next: k.silence(), after: k.silence()}
 	for _, s := range c.Each() {
 		all.wide = max(all.wide, len(c.Title(s)))
 	}
@@ -133,8 +131,8 @@ func (all *startCheck) check(
 			lines = append(lines, "What to do: "+advice.For(s, found.NoTools.Error())+".")
 		}
 		all.say(name, lines...)
-	case needsLogin(s):
-		all.say(name, all.waitingForLogin(ctx, s, time.Since(began), err)...)
+	case needsLogin(s, err):
+		all.say(name, waitingForLogin(s, time.Since(began), err)...)
 	default:
 		all.failed.Store(true)
 		all.say(name, failed(s, time.Since(began), err)...)
@@ -275,25 +273,18 @@ func failed(s *config.Server, took time.Duration, err error) []string {
 	return append(lines, "What to do: "+advice.For(s, text)+".")
 }
 
-// needsLogin reports whether a server waits for a person who logs in.
-func needsLogin(s *config.Server) bool {
-	_, is := s.Remote().LoginNeeded()
-	return is
+// needsLogin reports whether a server has not started because it waits for a person who logs in. A login that has ended
+// is not the reason why it cannot be reached.
+func needsLogin(s *config.Server, err error) bool {
+	command, is := s.Remote().LoginNeeded()
+	return is && strings.Contains(err.Error(), command)
 }
 
-// waitingForLogin says that a server waits for a login, and how a person logs in. A person at a terminal has the link.
-func (all *startCheck) waitingForLogin(
-	ctx context.Context, s *config.Server, took time.Duration, err error,
-) []string {
-	lines := []string{
+// waitingForLogin says that a server waits for a login, and how a person logs in.
+func waitingForLogin(s *config.Server, took time.Duration, err error) []string {
+	return []string{
 		fmt.Sprintf("waiting for a login (%.1f s)", took.Seconds()),
 		"What to do: " + advice.For(s, err.Error()) + ".",
+		"After the login its tools are there, without a new start.",
 	}
-	if all.link != nil {
-		if link := all.link(ctx, s); link != "" {
-			lines = append(lines, "Or open this address in a browser on this machine, within five minutes:", "",
-				"  "+link, "")
-		}
-	}
-	return append(lines, "After the login its tools are there, without a new start.")
 }

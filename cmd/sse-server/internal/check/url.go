@@ -30,6 +30,9 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 	}()
 	server := c.Remote()
 	command, _ := server.LoginNeeded()
+	if named, ok := server.Credentials.(interface{ KeepName() }); ok && command != "" {
+		named.KeepName() // the command may have a hash in the place of a query
+	}
 	var steps []diagnosis.Step
 	var shown func()
 	works := diagnosis.Run(ctx, diagnosis.Options{

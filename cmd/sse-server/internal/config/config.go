@@ -116,9 +116,9 @@ type Config struct {
 		EndpointHost []string `placeholder:"HOST" help:"Host of another site than the issuer's at which the issuer may have addresses, such as its token_endpoint. Without it, a terminal is asked, and elsewhere the login is refused."`
 		ClientID     string   `name:"client-id" placeholder:"ID" help:"Client that is registered at the issuer by hand. No other way to get one is tried then."`
 		ClientSecret string   `placeholder:"FILE" help:"File with the secret of that client."`
-		Scope        []string `placeholder:"SCOPE" help:"Scopes to ask for. Without it, those that the server names."`
+		Scope        []string `placeholder:"SCOPE" help:"Scopes to ask for. Without it, those of the login before, or else those that the server names."`
 		NoResource   bool     `help:"Do not say for which server the token is, for an issuer that refuses that. A hostile server could then use the token at others."`
-		Port         uint16   `placeholder:"PORT" help:"Port of 127.0.0.1 at which the browser comes back. Without it, a free one."`
+		Port         uint16   `placeholder:"PORT" help:"Port of 127.0.0.1 at which the browser comes back. Without it, that of the login before with --client-id, or else a free one."`
 		NoBrowser    bool     `help:"Print the address instead of opening a browser, and take the one at which the browser ends. Without a display, and over SSH, that is so anyway."`
 	} `cmd:"" name:"login" help:"Log in at a remote server in the browser, once for all clients of this machine: sse-server login https://mcp.example.com/mcp. The requests to it then carry the login, which is renewed as needed."`
 	LogOut struct {

@@ -613,15 +613,6 @@ func TestLinesOfTheHelpAreWhole(t *testing.T) {
 	}
 }
 
-// Only who asks for it is told of newer releases.
-func TestVersionChecksWhenItIsAsked(t *testing.T) {
-	for args, want := range map[string]bool{"version": false, "--version": false, "version --check": true} {
-		c := mustLoad(t, nil, strings.Fields(args)...)
-		ssetest.Want(t, args+": prints the version", c.Version, true)
-		ssetest.Want(t, args+": asks for a newer one", c.VersionOf.Check, want)
-	}
-}
-
 // Each flag is in a help: of the command that has it, or of all. The short one has those that most need.
 func TestHelpHasEveryOption(t *testing.T) {
 	help := func(args ...string) string {
