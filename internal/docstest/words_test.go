@@ -13,7 +13,7 @@ import (
 var inside = regexp.MustCompile(`(?i)\b(?:suppliers?|bridges?|attachments?|supersed(?:e|es|ed)|resting|` +
 	`(?:an?|the|each|every|one|another|first|last|next|second|no) looks?)\b`)
 
-// values are what stands in a page as a program writes it: in code, and in the address of a link.
+// values matches the parts of a page that a program writes: code, and the address of a link.
 var values = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)")
 
 // Pages for users say what happens in words of their world. The state `resting` is there as a value alone, but in the

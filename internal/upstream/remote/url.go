@@ -181,8 +181,7 @@ func (u URL) mayStandIn(ctx context.Context) bool {
 // mayAsk reports whether a client has caused the dialling, and may get the link of a login. A client whose requests
 // come by a proxy that nobody has named may not, where links are for browsers on this machine.
 func (u URL) mayAsk(ctx context.Context) bool {
-	a := asker.FromContext(ctx)
-	return a != nil && (!a.Proxied || u.PageLogin() == nil)
+	return asker.FromContext(ctx) != nil && !u.isFromProxy(ctx)
 }
 
 // isFromProxy reports whether a proxy has brought the client of a session whose login is for this machine alone.

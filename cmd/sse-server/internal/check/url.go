@@ -68,8 +68,8 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 	return exit.Failure
 }
 
-// loginAt returns the Authorization of this user's login at a server; empty if there is none. What is wrong with that,
-// the server says.
+// loginAt returns the Authorization of this user's login at a server; empty if there is none. The server says
+// what is wrong with it.
 func loginAt(ctx context.Context, server remote.URL) string {
 	login, ok := server.Credentials.(interface{ LoggedIn() bool })
 	if !ok || !login.LoggedIn() {

@@ -29,16 +29,21 @@ const (
 
 // read reads a file that is part of the configuration.
 func (c *Config) read(path string) ([]byte, os.FileInfo, error) {
-	c.files[path] = [sha256.Size]byte{} // also if it is missing
 	data, info, err := readFile(path)
-	if err == nil {
-		c.files[path] = sha256.Sum256(data)
-	}
+	c.files[path] = digest(data, err)
 	// The > of PowerShell writes these.
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		err = fmt.Errorf("%s is in UTF-16: save it in UTF-8", path)
 	}
 	return data, info, missing(path, err)
+}
+
+// digest returns the hash of what was read of a file; zero if it could not be read.
+func digest(data []byte, err error) (sum [sha256.Size]byte) {
+	if err == nil {
+		sum = sha256.Sum256(data)
+	}
+	return sum
 }
 
 // missing returns an error about a file, in plain words if it is not there, or a folder.
@@ -78,11 +83,7 @@ func (c *Config) Digests() map[string][sha256.Size]byte { return maps.Clone(c.fi
 // HasChanged reports whether a file that c was read from is another one now.
 func (c *Config) HasChanged() bool {
 	for path, sum := range c.files {
-		var now [sha256.Size]byte // as read has it
-		if data, _, err := readFile(path); err == nil {
-			now = sha256.Sum256(data)
-		}
-		if now != sum {
+		if data, _, err := readFile(path); digest(data, err) != sum {
 			return true
 		}
 	}

@@ -37,8 +37,7 @@ func (c *Config) aimLogin(stateDir string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Does, err)
 		}
-		*target = server
-		c.URL, c.Config, *target = *target, "", ""
+		c.URL, c.Config, *target = server, "", ""
 		c.given["url"] = "--url"
 	case *target != "" && c.Config == "":
 		return fmt.Errorf("%s: want the URL of the server, as in: %s; or --config too, with the file in which %s is",
