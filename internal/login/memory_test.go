@@ -49,7 +49,7 @@ func TestWhatTheServerSaid(t *testing.T) {
 	c.Learn("", "here", me, said("nobody"), quiet)
 	told("before the first login", "here", me, "")
 
-	l := w.mustLogIn(t, o)
+	w.mustLogIn(t, o)
 	c.source().looked = time.Time{}
 	first := c.Mark()
 	c.Learn(first, "here", me, said("first"), quiet)
@@ -83,7 +83,7 @@ func TestWhatTheServerSaid(t *testing.T) {
 	ssetest.Want(t, "the same login", c.Mark(), first)
 	told("after the end of the login", "here", me, "first")
 
-	l = w.mustLogIn(t, o)
+	l := w.mustLogIn(t, o)
 	told("to the next login", "here", me, "")
 	c.Learn(first, "here", me, said("first"), quiet)
 	told("to the next login, of the one before", "here", me, "")
