@@ -381,7 +381,8 @@ func awaitMemory(t *testing.T, isKept func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("what the server said was not kept")
+			log, _ := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", "learn.log"))
+			t.Fatalf("what the server said was not kept; the process that stands by logs:\n%s", log)
 		}
 	}
 }

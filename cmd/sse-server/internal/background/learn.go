@@ -36,8 +36,8 @@ const (
 	// tells if it is still not known what the server says in an empty folder.
 	learnerLives = 24 * time.Hour
 	// learnerStays bounds how long it stands by once the client has that answer: what some servers say is not
-	// remembered.
-	learnerStays = 10 * time.Second
+	// remembered, and on a busy machine others take long to list all they have.
+	learnerStays = time.Minute
 )
 
 // ErrInOrder is why a client is served no more that has ended its input, and has its answers.
