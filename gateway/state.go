@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/page"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
@@ -82,11 +83,12 @@ func (n *serving) addLists(s *page.State, found *handshake.Found) {
 			s.AddWarning(rule + " meets nothing that the server lists")
 		}
 	}
-	if n.memory == nil { // the lists of prompts and resources are not kept
-		return
+	if found.Knows(mcp.MethodListPrompts) {
+		s.Prompts = new(len(n.offered(selection.Prompts, found.Prompts)))
 	}
-	s.Prompts = new(len(n.offered(selection.Prompts, found.Prompts)))
-	s.Resources = new(len(n.offered(selection.Resources, found.Resources)))
+	if found.Knows(mcp.MethodListResources) {
+		s.Resources = new(len(n.offered(selection.Resources, found.Resources)))
+	}
 }
 
 // offered returns the entries of a list that the selection does not leave out.

@@ -167,6 +167,29 @@ func TestWarningsAboutASelection(t *testing.T) {
 	}
 }
 
+// The state counts the lists that are known. What a server has said to a client that calls itself something of its own
+// may be of that client: then its tools are known alone.
+func TestStateCountsWhatIsKnown(t *testing.T) {
+	count := func(n *int) string {
+		if n == nil {
+			return "unknown"
+		}
+		return fmt.Sprint(*n)
+	}
+	for client, want := range map[string]string{"claude-code": "3 2 2", "something of its own": "3 unknown unknown"} {
+		inFakeTime(t, offering(), remembering(), func(t *testing.T, g *gateway.Gateway) {
+			p := connect(t, g, plain)
+			p.post(strings.Replace(initialize("0", "2025-06-18", "{}"), `"peer"`, `"`+client+`"`, 1))
+			time.Sleep(time.Second)
+			p.post(request("1", "tools/list"), asking("2", "tools/list", `{"cursor":"2"}`), request("3", "prompts/list"), request("4", "resources/list"))
+			time.Sleep(time.Second)
+			p.take()
+			s := stateAt[page.State](t, g, "/mcp")
+			equal(t, client, count(s.Tools)+" "+count(s.Prompts)+" "+count(s.Resources), want)
+		})
+	}
+}
+
 // Without an answer that lets the visitor in, the list has names alone, and no name of a server that is not for all.
 func TestStatesAtTheRoot(t *testing.T) {
 	change := func(name string, o *gateway.Options) {
