@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -49,6 +50,51 @@ func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 		return obj
 	}
 	return Splice(obj, Span{end - 1, end - 1}, comma+string(Quote(name))+":"+string(value))
+}
+
+// EditMembers returns obj with the members of these names as edit returns them. It gives edit what the member that
+// Member would find has, nil if there is none, and adds a new one as the last. It reads obj once and copies it once,
+// and returns anything but a valid JSON object unchanged.
+func EditMembers(obj json.RawMessage, names []string, edit func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
+	values := make([]Span, len(names))
+	comma := ""
+	end, ok := eachMember(obj, 0, func(name, value Span) {
+		comma = ","
+		if i := slices.Index(names, string(Unquote(obj, name))); i >= 0 {
+			values[i] = value
+		}
+	})
+	if !ok {
+		return obj
+	}
+	type part struct {
+		at   Span
+		text []byte
+	}
+	var parts []part
+	var added []byte
+	size := len(obj)
+	for i, name := range names {
+		var value json.RawMessage
+		if values[i].Present() {
+			value = obj[values[i].From:values[i].To:values[i].To]
+			parts = append(parts, part{values[i], edit(name, value)})
+		} else {
+			added = append(append(append(append(added, comma...), Quote(name)...), ':'), edit(name, nil)...)
+			comma = ","
+		}
+	}
+	parts = append(parts, part{Span{end - 1, end - 1}, added})
+	slices.SortStableFunc(parts, func(a, b part) int { return a.at.From - b.at.From })
+	for _, p := range parts {
+		size += len(p.text) - (p.at.To - p.at.From)
+	}
+	out, from := make([]byte, 0, size), 0
+	for _, p := range parts {
+		out = append(append(out, obj[from:p.at.From]...), p.text...)
+		from = p.at.To
+	}
+	return append(out, obj[from:]...)
 }
 
 // RemoveMember returns obj without its members of that name, and obj itself if there

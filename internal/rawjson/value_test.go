@@ -56,13 +56,37 @@ func TestChangesOfMembersLeaveTheRest(t *testing.T) {
 		for want, got := range map[string]json.RawMessage{
 			"replaced " + tc.replaced: rawjson.ReplaceMember(obj, json.RawMessage(`"new"`), tc.name),
 			"set " + tc.set:           rawjson.SetMember(obj, json.RawMessage(`"new"`), tc.name),
-			"removed " + tc.removed:   rawjson.RemoveMember(obj, tc.name),
+			"edited " + tc.set: rawjson.EditMembers(obj, []string{tc.name}, func(string, json.RawMessage) json.RawMessage {
+				return json.RawMessage(`"new"`)
+			}),
+			"removed " + tc.removed: rawjson.RemoveMember(obj, tc.name),
 		} {
 			if _, want, _ := strings.Cut(want, " "); string(got) != want {
 				t.Errorf("%q of %s: got %s, want %s", tc.name, tc.obj, got, want)
 			}
 		}
 		ssetest.Want(t, "object itself", string(obj), tc.obj)
+	}
+}
+
+func TestEditMembersAtOnce(t *testing.T) {
+	for obj, want := range map[string]string{
+		`{}`:                               `{"a":"+a","b":"+b"}`,
+		` {"x": [1] , "b":2,"a" : {} } `:   ` {"x": [1] , "b":2+b,"a" : {}+a } `,
+		`{"b":1,"c":[{"a":1}],"\u0062":2}`: `{"b":1,"c":[{"a":1}],"\u0062":2+b,"a":"+a"}`,
+		`{"a":1} x`:                        `{"a":1} x`,
+		``:                                 ``,
+	} {
+		got := rawjson.EditMembers(json.RawMessage(obj), []string{"a", "b"}, func(name string, value json.RawMessage) json.RawMessage {
+			if value == nil {
+				return rawjson.Quote("+" + name)
+			}
+			if cap(value) != len(value) {
+				t.Errorf("%s: appending to %s would write into the object", obj, name)
+			}
+			return append(value, "+"+name...)
+		})
+		ssetest.Want(t, obj, string(got), want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
@@ -71,6 +72,29 @@ var (
 // defines: what the server says then may be for that client alone, so nothing is remembered from it,
 // and it gets nothing from memory.
 func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
+	if last := lastClient.Load(); last != nil && last.who == who && last.params == string(params) {
+		return last.client, last.plain
+	}
+	c, plain = clientOf(params, who)
+	if len(params) <= maxLastParams {
+		lastClient.Store(&recognized{string(params), who, c, plain})
+	}
+	return c, plain
+}
+
+// lastClient is the last client of ClientOf: a view asks for the same one once for each of its members.
+var lastClient atomic.Pointer[recognized]
+
+// maxLastParams bounds the bytes of params that lastClient keeps.
+const maxLastParams = 4 << 10
+
+type recognized struct {
+	params, who string
+	client      Client
+	plain       bool
+}
+
+func clientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	in := json.NewDecoder(bytes.NewReader(params))
 	in.UseNumber()
 	var top map[string]any

@@ -11,14 +11,29 @@ import (
 // Complete returns a result as this version demands it: with its type, how long it may be
 // cached, and the server's name. info is the serverInfo of an initialize; nil: unknown.
 func Complete(method string, result, info json.RawMessage) json.RawMessage {
-	result = rawjson.SetMember(result, rawjson.Quote(mcp.ResultComplete), "resultType")
+	names := []string{"resultType"}
 	switch method { // MCP 2026-07-28, server/utilities/caching
 	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources,
 		mcp.MethodListTemplates, mcp.MethodReadResource:
-		result = setDefault(result, "ttlMs", json.RawMessage("0"))
-		result = setDefault(result, "cacheScope", json.RawMessage(`"private"`))
+		names = append(names, "ttlMs", "cacheScope")
 	}
-	return Signed(result, info)
+	if info != nil {
+		names = append(names, "_meta")
+	}
+	return rawjson.EditMembers(result, names, func(name string, value json.RawMessage) json.RawMessage {
+		switch {
+		case name == "resultType":
+			return rawjson.Quote(mcp.ResultComplete)
+		case name == "_meta":
+			return withServerInfo(value, info)
+		case value != nil:
+			return value
+		case name == "ttlMs":
+			return json.RawMessage("0")
+		default:
+			return json.RawMessage(`"private"`)
+		}
+	})
 }
 
 // Signed returns a result that names the server (MCP 2026-07-28, basic, _meta).
@@ -26,7 +41,17 @@ func Signed(result, info json.RawMessage) json.RawMessage {
 	if info == nil {
 		return result
 	}
-	return rawjson.SetMember(result, setDefault(objectMember(result, "_meta"), mcp.MetaServerInfo, info), "_meta")
+	return rawjson.EditMembers(result, []string{"_meta"}, func(_ string, meta json.RawMessage) json.RawMessage {
+		return withServerInfo(meta, info)
+	})
+}
+
+// withServerInfo returns the _meta of a result with the name of the server, unless it has one.
+func withServerInfo(meta, info json.RawMessage) json.RawMessage {
+	if len(meta) == 0 || meta[0] != '{' {
+		meta = json.RawMessage("{}")
+	}
+	return setDefault(meta, mcp.MetaServerInfo, info)
 }
 
 // setDefault adds a member that is missing.

@@ -115,6 +115,28 @@ func learn(result, tool string) (valid string, broken map[string]error, mirrored
 	return string(kept), broken, mirrored
 }
 
+// A page with the bytes of the last one is not read again, until the list has changed.
+func TestKnownPageIsNotReadAgain(t *testing.T) {
+	page := json.RawMessage(`{"tools":[{"name":"a","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"R"}}}}]}`)
+	var tools stateless.Tools
+	again := func(forget bool) float64 {
+		return testing.AllocsPerRun(10, func() {
+			if forget {
+				tools.Forget()
+			}
+			if valid, _ := tools.NotePage(nil, page); string(valid) != string(page) {
+				t.Errorf("got %s", valid)
+			}
+			if mirrored, known := tools.Mirrored("a"); !known || len(mirrored) != 1 {
+				t.Errorf("mirrored: %v, %v", mirrored, known)
+			}
+		})
+	}
+	if first, known := again(true), again(false); known != 0 || first == 0 {
+		t.Errorf("a page that is known costs %v allocations, a new one %v, want 0", known, first)
+	}
+}
+
 func TestToolsWithInvalidAnnotationsAreLeftOut(t *testing.T) {
 	const ok = `{"name":"ok" , "inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"},` +
 		`"o":{"type":"object","properties":{"n":{"type":["integer","null"],"x-mcp-header":"N"}}}}},"x":1.50}`

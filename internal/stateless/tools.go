@@ -3,6 +3,7 @@ package stateless
 import (
 	"encoding/json"
 	"errors"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 
 var errNoList = errors.New("the server gives no list of tools")
 
+var seed = maphash.MakeSeed()
+
 // Tools knows which arguments of a server's tools are mirrored in headers. The zero value
 // knows none. It is safe for concurrent use.
 type Tools struct {
@@ -31,6 +34,9 @@ type Tools struct {
 	mirrored map[string][]Param
 	complete bool
 	failed   time.Time // when List failed last
+	// noted is a hash of the last page that was noted, and had no broken tool: it is not read again. A view sends
+	// hundreds of kilobytes to each client.
+	noted uint64
 
 	listing singleflight.Group
 }
@@ -47,10 +53,14 @@ func (t *Tools) Mirrored(name string) ([]Param, bool) {
 // NotePage notes the tools of a result of tools/list, the answer to params. It returns the result without
 // the tools whose annotations break the rules, and which rule each of them breaks.
 func (t *Tools) NotePage(params, result json.RawMessage) (valid json.RawMessage, broken map[string]error) {
-	broken = make(map[string]error)
-	list, _ := rawjson.Member(result, "tools")
+	hash := maphash.Bytes(seed, result) ^ maphash.Bytes(seed, params)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if hash == t.noted {
+		return result, nil
+	}
+	broken = make(map[string]error)
+	list, _ := rawjson.Member(result, "tools")
 	if t.mirrored == nil {
 		t.mirrored = make(map[string][]Param)
 	}
@@ -71,6 +81,7 @@ func (t *Tools) NotePage(params, result json.RawMessage) (valid json.RawMessage,
 	_, later := rawjson.Member(params, "cursor")
 	t.complete = t.complete || !later && pages.Next(result) == nil
 	if len(broken) == 0 {
+		t.noted = hash
 		return result, nil
 	}
 	return rawjson.ReplaceMember(result, kept, "tools"), broken
@@ -89,7 +100,7 @@ func (t *Tools) List(ask func(params json.RawMessage) (*jsonrpc.Message, error))
 			defer t.mu.Unlock()
 			t.complete = complete
 			if !complete {
-				t.failed = time.Now()
+				t.failed, t.noted = time.Now(), 0
 			}
 		}
 		return nil, nil
@@ -120,5 +131,5 @@ func (t *Tools) listPages(ask func(params json.RawMessage) (*jsonrpc.Message, er
 func (t *Tools) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mirrored, t.complete = nil, false
+	t.mirrored, t.complete, t.noted = nil, false, 0
 }
