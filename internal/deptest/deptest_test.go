@@ -74,7 +74,7 @@ var reserved = map[string][]string{
 	module + "/connstate":                    {"internal/multiplex", "internal/httpanswer", "internal/httpcheck", "sse", "internal/streamable", "internal/streamable/internal/statelessclient", "internal/stdio", "cluster", "gateway", "internal/bridge", "internal/bridge/internal/life", "gateway/internal/statuspage"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"github.com/nats-io/nats.go":             {"cluster"},
-	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/signedid", "auth/oauth"},
+	"github.com/hashicorp/golang-lru/v2":     {"cluster", "connstate", "internal/remember", "internal/signedid", "auth/oauth"},
 	"os/exec":                                {"internal/upstream/stdio", "cmd/sse-server/internal/background", "cmd/sse-server/internal/browser", "cmd/sse-server/internal/secretprogram"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"go.opentelemetry.io/otel":               {"connstate", "gateway", "internal/bridge", "cmd/sse-server/internal/observe"},

@@ -55,7 +55,8 @@ func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 // EditMembers returns obj with the members of these names as edit returns them. It gives edit what the member that
 // Member would find has, nil if there is none, and adds a new one as the last. It reads obj once and copies it once,
 // and returns anything but a valid JSON object unchanged.
-func EditMembers(obj json.RawMessage, names []string, edit func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
+func EditMembers(obj json.RawMessage, names []string,
+	edit func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
 	values := make([]Span, len(names))
 	comma := ""
 	end, ok := eachMember(obj, 0, func(name, value Span) {

@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"sync"
-	"sync/atomic"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
@@ -72,27 +73,30 @@ var (
 // defines: what the server says then may be for that client alone, so nothing is remembered from it,
 // and it gets nothing from memory.
 func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
-	if last := lastClient.Load(); last != nil && last.who == who && last.params == string(params) {
-		return last.client, last.plain
+	key := asked{string(params), who}
+	if known, ok := lastClients.Get(key); ok {
+		return known.Client, known.plain
 	}
 	c, plain = clientOf(params, who)
 	if len(params) <= maxLastParams {
-		lastClient.Store(&recognized{string(params), who, c, plain})
+		lastClients.Add(key, recognized{c, plain})
 	}
 	return c, plain
 }
 
-// lastClient is the last client of ClientOf: a view asks for the same one once for each of its members.
-var lastClient atomic.Pointer[recognized]
+// lastClients are those of ClientOf lately: a view asks for the same one several times for each of its members.
+var lastClients, _ = lru.New[asked, recognized](64)
 
-// maxLastParams bounds the bytes of params that lastClient keeps.
+// maxLastParams bounds the bytes of params in lastClients.
 const maxLastParams = 4 << 10
 
-type recognized struct {
-	params, who string
-	client      Client
-	plain       bool
-}
+type (
+	asked      struct{ params, who string }
+	recognized struct {
+		Client
+		plain bool
+	}
+)
 
 func clientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	in := json.NewDecoder(bytes.NewReader(params))
