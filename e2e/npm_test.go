@@ -149,6 +149,29 @@ func TestLauncherOfTheNPMPackage(t *testing.T) {
 	}
 }
 
+// npx has a shell start the program, and passes SIGTERM to that shell alone.
+func TestProgramOfNPXEndsWithItsShell(t *testing.T) {
+	t.Parallel()
+	shell := []string{"sh", "-c", `"$@" & wait`, "sh", built(t, "sse-server"), "--addr", "127.0.0.1:0", "--warm", "0"}
+	shell = append(shell, fake(t)...)
+	cmd := exec.Command(shell[0], shell[1:]...)
+	cmd.Env = append(ssetest.WithState(t), "npm_command=exec", "npm_lifecycle_script='mcp-sse'")
+	cmd.SysProcAttr = endsWithParent()
+	p := run(t, cmd)
+	p.awaitMatch("the URL of the stream", &p.out, streamURL)
+	below := descendants(t, p.cmd.Process.Pid)
+	ssetest.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	_ = p.wait() // ended by the signal
+	if len(below) == 0 {
+		t.Error("the shell has started nothing")
+	}
+	for _, left := range below {
+		if !left.endsSoon() {
+			t.Errorf("process %d is left", left.pid)
+		}
+	}
+}
+
 // Without the package for its system, the launcher says what to do.
 func TestLauncherOfTheNPMPackageAlone(t *testing.T) {
 	t.Parallel()

@@ -114,7 +114,7 @@ func (r *registry) fetched() []string {
 }
 
 // The packages are published as a release does it. Then npx gives a client its tools, from the tarball and by the name
-// of the package, with an empty cache, no network, and scripts forbidden. SIGTERM to npx ends the program of a client,
+// of the package, with an empty cache, no network, and scripts forbidden. SIGTERM to npx ends the program,
 // and its exit code is that of npx. npm fetches the program for this machine alone.
 func TestNPMPackage(t *testing.T) {
 	t.Parallel()
@@ -194,6 +194,17 @@ func TestNPMPackage(t *testing.T) {
 			}
 		}
 		ssetest.Must(t, open.Close())
+
+		p = run(t, npx(append([]string{"--addr", "127.0.0.1:0", "--warm", "0"}, fake(t)...)...))
+		p.awaitMatch("the URL of the stream", &p.out, streamURL)
+		below = descendants(t, p.cmd.Process.Pid)
+		ssetest.Must(t, p.cmd.Process.Signal(syscall.SIGTERM))
+		_ = p.wait()
+		for _, left := range below {
+			if !left.endsSoon() {
+				t.Errorf("%s: process %d of a gateway over HTTP is left after SIGTERM", name, left.pid)
+			}
+		}
 		p = run(t, npx("--no-such-option"))
 		_ = p.wait() // the code says more
 		ssetest.Want(t, name+": exit code of refused options", p.cmd.ProcessState.ExitCode(), 2)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,9 +60,15 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 			})
 		}()
 	}
+	var npxEnds <-chan struct{}
+	if m.isOfNPX() && c.Shared == "" {
+		npxEnds = parentEnds(ctx)
+	}
 	code := exit.OK
 	var slow func()
 	select {
+	case <-npxEnds:
+		d.log.Info("stopping", "reason", parentEnded, "timeout", d.grace())
 	case why := <-unused:
 		d.log.Info("stopping", "reason", why, "timeout", d.grace())
 	case sig := <-m.signals:
@@ -78,6 +85,17 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	checking.Wait() // it starts nothing any more
 	return m.stopWithin(d.log, d.grace(), d.shutDown, d.abort, slow, code)
 }
+
+// isOfNPX reports whether npx has started the program from its npm package: then the parent process is a shell, to
+// which alone npm passes a SIGTERM.
+func (m *Main) isOfNPX() bool {
+	command, _ := m.LookupEnv("npm_command")
+	script, _ := m.LookupEnv("npm_lifecycle_script")
+	name, _, _ := strings.Cut(script, " ")
+	return command == "exec" && strings.Trim(name, `'"`) == npmPackage // some versions of npm quote it
+}
+
+const npmPackage = "mcp-sse"
 
 // tellWaiting says what the end waits for, if clients are connected, and that a second signal does not.
 func (m *Main) tellWaiting(d *daemon) (told bool) {

@@ -454,3 +454,23 @@ func TestAdminAddressLeadsToTheStatusPage(t *testing.T) {
 		t.Errorf("got %d %.100s", code, body)
 	}
 }
+
+// A program that npx has started from another package, or an npm script, does not end with its parent process.
+func TestOnlyOfNPXEndsWithItsParent(t *testing.T) {
+	for _, tc := range []struct {
+		command, script string
+		want            bool
+	}{
+		{"exec", "mcp-sse", true},
+		{"exec", "mcp-sse '--' 'srv'", true},
+		{"exec", "'mcp-sse'", true},
+		{"exec", "mcp-sse-tools", false},
+		{"exec", "concurrently 'mcp-sse'", false},
+		{"run-script", "mcp-sse", false},
+		{"", "", false},
+	} {
+		env := map[string]string{"npm_command": tc.command, "npm_lifecycle_script": tc.script}
+		m := &Main{LookupEnv: func(name string) (string, bool) { value, ok := env[name]; return value, ok }}
+		ssetest.Want(t, tc.command+" "+tc.script, m.isOfNPX(), tc.want)
+	}
+}

@@ -143,27 +143,43 @@ func openStdio(c *config.Config, common gateway.Options) (s *config.Server, gw *
 // awaitEnd waits until the client has been served, a signal comes, or the parent process ends. It returns the
 // exit code, and background.ErrInOrder if the client has left in order.
 func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logger) (code int, why error) {
-	for parent := os.Getppid(); ; {
-		select {
-		case err := <-served:
-			if err != nil {
-				log.Error("client lost", "err", err)
-				return exit.Failure, nil
-			}
-			return exit.OK, background.ErrInOrder
-		case sig := <-m.signals:
-			log.Info("stopping", "signal", sig.String(), "timeout", grace)
-			return exit.OK, nil
-		case <-time.After(time.Second):
-			// stdin does not tell that the parent has ended while another process has its other end
-			// too. The signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the
-			// thread that started the process.
-			if os.Getppid() != parent {
-				log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
-				return exit.OK, nil
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	select {
+	case err := <-served:
+		if err != nil {
+			log.Error("client lost", "err", err)
+			return exit.Failure, nil
+		}
+		return exit.OK, background.ErrInOrder
+	case sig := <-m.signals:
+		log.Info("stopping", "signal", sig.String(), "timeout", grace)
+	case <-parentEnds(ctx): // stdin does not tell that while another process has its other end too
+		log.Info("stopping", "reason", parentEnded, "timeout", grace)
+	}
+	return exit.OK, nil
+}
+
+const parentEnded = "the parent process has ended"
+
+// parentEnds returns a channel that is closed when the process that has started this one ends. It looks once a second,
+// until ctx ends: the signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the thread that started
+// this process.
+func parentEnds(ctx context.Context) <-chan struct{} {
+	ended, parent := make(chan struct{}), os.Getppid()
+	go func() { // ends with ctx
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for os.Getppid() == parent {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
 			}
 		}
-	}
+		close(ended)
+	}()
+	return ended
 }
 
 // connectedGateway returns the gateway of sse-server stdio --connect. Memory of the server answers the client
