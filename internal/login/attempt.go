@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
@@ -47,6 +48,8 @@ type Options struct {
 	// Issuer is the one that the person, or the configuration, has named; empty: the server names it. A client id
 	// goes to no other.
 	Issuer string
+	// Challenge is that of a message that the server has refused. It counts where the server answers initialize.
+	Challenge oauthex.Challenge
 	// DocumentURL is the client id metadata document; empty: there is none.
 	DocumentURL string
 	// Scopes are those to ask for. nil: those that the challenge names, else those of the metadata of the server.
@@ -129,7 +132,7 @@ func (a *Attempt) begin(ctx context.Context) error {
 	if o := &a.options; before != nil && before.Client.ByHand && o.ClientID == "" && o.Issuer == "" {
 		o.Issuer = before.Issuer // its id goes to no other one
 	}
-	if a.plan, err = discover(ctx, a.guard, server, a.options.Header, a.options.Issuer); err != nil {
+	if a.plan, err = discover(ctx, a.guard, server, a.options); err != nil {
 		return err
 	}
 	if before != nil && sameIssuer(before.Issuer, a.plan.issuer.Issuer) {

@@ -105,7 +105,7 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 	}
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout) // others wait for it
 	defer cancel()
-	a, err := Begin(ctx, Options{Server: s.server, Header: c.header(), Store: s.store})
+	a, err := Begin(ctx, Options{Server: s.server, Header: c.header(), Challenge: s.challenged(), Store: s.store})
 	if err == nil {
 		err = atomicfile.Write(s.askFile(".link"), []byte(a.Link()))
 		if err != nil {

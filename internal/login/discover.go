@@ -78,13 +78,16 @@ func sameSite(a, b *url.URL) bool {
 	return siteOf(a) != "" && siteOf(a) == siteOf(b)
 }
 
-// discover finds out what the server wants. wanted is the issuer that a person has named; empty: the first one that
-// the server names.
-func discover(ctx context.Context, g *guard, server *url.URL, header http.Header, wanted string) (*plan, error) {
-	p := &plan{server: server}
-	challenge, isRefused, err := ask(ctx, g, server, header)
+// discover finds out what the server wants: the issuer that a person has named, else the first one that the server
+// names.
+func discover(ctx context.Context, g *guard, server *url.URL, o Options) (*plan, error) {
+	p, wanted := &plan{server: server}, o.Issuer
+	challenge, isRefused, err := ask(ctx, g, server, o.Header)
 	if err != nil {
 		return nil, err
+	}
+	if !isRefused && o.Challenge.Scheme != "" {
+		challenge, isRefused = o.Challenge, true
 	}
 	issuerURL, err := p.readResource(ctx, g, challenge, wanted)
 	switch {

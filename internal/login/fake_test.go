@@ -25,6 +25,7 @@ type world struct {
 	challenge      string // of the server's 401, after Bearer; default: the address of its metadata
 	isOpen         bool   // initialize needs no token
 	noResource     bool   // no metadata of the server
+	noWellKnown    bool   // they are at /metadata alone
 	resource       string // in its metadata; default: the server's URL
 	scopes         []string
 	noMetadata     bool   // of the issuer
@@ -103,7 +104,8 @@ func (w *world) serveServer(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_, _ = io.WriteString(rw, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-	case strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") && !w.noResource:
+	case strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") && !w.noResource && !w.noWellKnown,
+		r.URL.Path == "/metadata" && w.noWellKnown:
 		writeJSON(rw, map[string]any{"resource": or(w.resource, w.url()), "authorization_servers": []string{w.issuer.URL},
 			"scopes_supported": w.scopes})
 	case w.noResource: // MCP 2025-03-26: it is its own issuer

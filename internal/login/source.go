@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/mcp-sse/mcp-sse/internal/clip"
@@ -102,6 +103,7 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		return false, "", "", ""
 	}
 	s := c.source()
+	s.noteChallenge(challenge)
 	before := s.held()
 	now, err := s.look()
 	if challenge.Scheme != "" && s.isForSessions(asks) {
@@ -190,6 +192,8 @@ type source struct {
 	bad    string      // the header that the server has refused, with nothing to get another one; empty: none
 	wanted bool        // the server asks for a login before it opens a session, or in place of one that has ended
 	had    bool        // somebody was logged in
+	// challenge is that of the message that the server has refused last; without a scheme: there is none.
+	challenge oauthex.Challenge
 
 	// These are of who renews.
 	unsaved *Login    // what could not be written
@@ -287,6 +291,20 @@ func (s *source) noteUse(now time.Time) {
 		s.noted = now
 		s.store.used(s.path, now)
 	}
+}
+
+// noteChallenge notes the challenge of a message that the server has refused.
+func (s *source) noteChallenge(challenge oauthex.Challenge) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.challenge = challenge
+}
+
+// challenged returns the challenge of the message that the server has refused last.
+func (s *source) challenged() oauthex.Challenge {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.challenge
 }
 
 // noteRefused notes a header that the server has refused.
