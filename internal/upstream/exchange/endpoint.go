@@ -168,8 +168,13 @@ func (u unauthorized) logged(text string) string {
 
 // NeedsLogin reports whether a response of Do is a 401 that a person can do something about.
 func NeedsLogin(resp *http.Response) bool {
+	return NeedsPerson(resp) && resp.StatusCode == http.StatusUnauthorized
+}
+
+// NeedsPerson reports whether a response of Do refuses access, and a person can do something about that.
+func NeedsPerson(resp *http.Response) bool {
 	body, ok := resp.Body.(unauthorized)
-	return ok && body.full != "" && resp.StatusCode == http.StatusUnauthorized
+	return ok && body.full != ""
 }
 
 // send is Do without Authorize.

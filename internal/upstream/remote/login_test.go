@@ -166,6 +166,24 @@ func TestProbesNeedALogin(t *testing.T) {
 	ssetest.Want(t, "questions", p.asked.Load()+p.opened.Load(), int32(0))
 }
 
+// A login that lacks a scope says so, also where the server would let initialize pass, which it does not know.
+func TestServersThatNeedAScope(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		m, _ := jsonrpc.Parse(body)
+		if m != nil && m.Method == "server/discover" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		modernServer(w, r, m)
+	}))
+	t.Cleanup(s.Close)
+	p := &person{full: "the login lacks the scope x", public: "the login lacks a scope"}
+	p.loggedIn.Store(true)
+	_, err := remote.URL{Address: s.URL + "/mcp", Credentials: p}.Dial(asker.NewContext(t.Context(), &asker.Asker{}))
+	ssetest.WantText(t, "Dial", err, "the login lacks the scope x")
+}
+
 // A header that a client has under another name is the server's own, and wins over a login.
 func TestRenamedHeaders(t *testing.T) {
 	var got atomic.Value

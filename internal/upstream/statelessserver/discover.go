@@ -76,7 +76,7 @@ func discover(ctx context.Context, x *exchange.Endpoint, timeout time.Duration) 
 	}
 	defer resp.Body.Close()
 	if err := x.CheckAccess(resp); err != nil {
-		if resp.StatusCode == http.StatusForbidden {
+		if resp.StatusCode == http.StatusForbidden && !exchange.NeedsPerson(resp) {
 			return nil, noEvidence{err}
 		}
 		return nil, err
