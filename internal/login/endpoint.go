@@ -107,6 +107,9 @@ func withClient(ctx context.Context, g *guard) context.Context {
 // errEnded reports that the issuer takes the refresh token no more.
 var errEnded = errors.New("the issuer has ended the login")
 
+// unknownClientError reports that the issuer does not know the client of a login, so that it renews nothing.
+type unknownClientError struct{ error }
+
 // ofIssuer returns what an error of a token endpoint says, without its body, which may repeat a token, and without the
 // URL.
 func ofIssuer(err error) error {
@@ -115,7 +118,11 @@ func ofIssuer(err error) error {
 			return errEnded
 		}
 		code := of.Response.StatusCode
-		return fmt.Errorf("the token endpoint answered %d %.64q", code, cmp.Or(of.ErrorCode, http.StatusText(code)))
+		err := fmt.Errorf("the token endpoint answered %d %.64q", code, cmp.Or(of.ErrorCode, http.StatusText(code)))
+		if of.ErrorCode == "invalid_client" || of.ErrorCode == "unauthorized_client" {
+			return unknownClientError{err}
+		}
+		return err
 	}
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("the token endpoint cannot be asked: %w", plain(of))

@@ -190,6 +190,7 @@ type source struct {
 	looked time.Time   // when the folder was last searched
 	noted  time.Time   // when the last use was noted
 	bad    string      // the header that the server has refused, with nothing to get another one; empty: none
+	spent  string      // the refresh token whose client the issuer does not know; empty: none
 	wanted bool        // the server asks for a login before it opens a session, or in place of one that has ended
 	had    bool        // somebody was logged in
 	// challenge is that of the message that the server has refused last; without a scheme: there is none.
@@ -343,13 +344,25 @@ func (s *source) isWanted() bool {
 	return s.wanted
 }
 
+// noteUnknownClient notes a login that cannot be renewed, and the header that the server has refused, if a refresh has
+// failed because the issuer does not know the client.
+func (s *source) noteUnknownClient(l *Login, refused string, err error) {
+	if _, is := errors.AsType[unknownClientError](err); !is {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spent, s.bad = l.Refresh, refused
+}
+
 // isGood reports whether a login can authorize: the issuer has not ended it, and it has a token that the server may
 // take, or something to get one with.
 func (s *source) isGood(l *Login) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	header := l.header(time.Now())
-	return l.Ended.IsZero() && (l.Refresh != "" || header != "" && header != s.bad)
+	canRenew := l.Refresh != "" && l.Refresh != s.spent
+	return l.Ended.IsZero() && (canRenew || header != "" && header != s.bad)
 }
 
 // lockNewest locks the newest login, and returns it; nil, and no unlock, if nobody is logged in. While it waits for the
@@ -396,6 +409,7 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	case !l.Ended.IsZero():
 		return header, orNil(header, errEnded)
 	case now.Sub(s.failed) < retryAfter:
+		s.noteUnknownClient(l, refused, s.why)
 		return header, orNil(header, s.why)
 	}
 	asking, stop := context.WithTimeout(context.Background(), askTimeout) // the wait for the lock takes nothing of it
@@ -412,6 +426,7 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 		s.save(&fresh, log)
 		return header, orNil(header, errEnded)
 	case err != nil:
+		s.noteUnknownClient(l, refused, err)
 		s.failed, s.why = now, err
 		log.Warn("login not refreshed", "server", l.Public(), "err", err)
 		return header, orNil(header, err)

@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -121,6 +122,37 @@ func TestSource(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An issuer that has forgotten the client renews nothing, and the server does not take the token: people are asked to log
+// in, and nothing is deleted, as the issuer may remember. Then the login is as it was.
+func TestClientsThatTheIssuerHasForgotten(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	before := w.mustLogIn(t, o)
+	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server}
+	w.mu.Lock()
+	clients := maps.Clone(w.clients)
+	clear(w.clients)
+	w.mu.Unlock()
+	for range 2 { // the second time before the issuer is asked again
+		_, _, err := header(t, c.source(), "Bearer "+before.Access)
+		ssetest.WantText(t, "error", err, `answered 400 "invalid_client"`)
+		ssetest.Want(t, "somebody is logged in", c.LoggedIn(), false)
+	}
+	l, _, err := o.Store.Newest(o.Server)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "the refresh token is kept", l.Refresh == before.Refresh && l.Ended.IsZero(), true)
+
+	w.mu.Lock()
+	maps.Copy(w.clients, clients)
+	w.mu.Unlock()
+	got, _, err := header(t, process(o), "Bearer "+before.Access) // another program
+	ssetest.Must(t, err)
+	again, _, err := header(t, c.source(), "Bearer "+before.Access)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "header", again, got)
+	ssetest.Want(t, "somebody is logged in", c.LoggedIn(), true)
 }
 
 // afterLogin is a token endpoint that works for codes alone.
