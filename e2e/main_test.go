@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,13 +19,20 @@ import (
 const patience = 5 * time.Minute
 
 // TestMain runs the tests, or, as the child of a gateway under test, the fake or the
-// chaotic MCP server.
+// chaotic MCP server, or, as the child of the conformance suite, its client.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == fakeServerArg {
 		os.Exit(fakeServer(os.Args[2:], os.Stdin, os.Stdout))
 	}
 	if len(os.Args) > 1 && os.Args[1] == chaosServerArg {
 		os.Exit(chaosServer(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	if len(os.Args) > 1 && os.Args[1] == conformanceClientArg {
+		if err := conformanceClient(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	flag.Parse()
 	setVariables()
