@@ -82,15 +82,26 @@ func TestLoginAtARealIssuer(t *testing.T) {
 	}
 }
 
-// Five windows whose clients start sse-server stdio at the same time open one page, and all have the tools of the server
-// after it.
-func TestFiveWindowsMakeOneLogin(t *testing.T) {
-	_, base := startProtected(t, startIssuer(t), "")
+// newBrowser returns a program that opens an address as a browser does whose person agrees to all, and how many it has
+// opened.
+func newBrowser(t *testing.T) (script string, pages func() int) {
+	t.Helper()
 	dir := t.TempDir()
 	opened, script := filepath.Join(dir, "opened"), filepath.Join(dir, "browser")
 	follow, err := filepath.Abs(filepath.Join(clientsDir, "follow.mjs"))
 	ssetest.Must(t, err)
 	ssetest.Must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\necho x >> %s\nexec %s %s \"$1\"\n", opened, node(t), follow), 0o700))
+	return script, func() int {
+		lines, _ := os.ReadFile(opened) // none before the first
+		return strings.Count(string(lines), "x")
+	}
+}
+
+// Five windows whose clients start sse-server stdio at the same time open one page, and all have the tools of the server
+// after it.
+func TestFiveWindowsMakeOneLogin(t *testing.T) {
+	_, base := startProtected(t, startIssuer(t), "")
+	script, pages := newBrowser(t)
 	t.Setenv("BROWSER", script)
 	var all sync.WaitGroup
 	for range 5 {
@@ -110,9 +121,7 @@ func TestFiveWindowsMakeOneLogin(t *testing.T) {
 		})
 	}
 	all.Wait()
-	pages, err := os.ReadFile(opened)
-	ssetest.Must(t, err)
-	ssetest.Want(t, "pages that were opened", strings.Count(string(pages), "x"), 1)
+	ssetest.Want(t, "pages that were opened", pages(), 1)
 }
 
 // keptLogin returns the file of the only login of a test, and what it has.
@@ -149,9 +158,26 @@ func endLogin(t *testing.T) {
 // callEcho calls the tool echo, and returns the text of the answer.
 func callEcho(t *testing.T, session *mcp.ClientSession) (text string, isError bool) {
 	t.Helper()
-	result, err := session.CallTool(within(t), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"message": "hi"}})
+	return callText(t, session, "echo", map[string]any{"message": "hi"})
+}
+
+// callText calls a tool, and returns the text of the answer.
+func callText(t *testing.T, session *mcp.ClientSession, tool string, arguments map[string]any) (text string, isError bool) {
+	t.Helper()
+	result, err := session.CallTool(within(t), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	ssetest.Must(t, err)
 	return result.Content[0].(*mcp.TextContent).Text, result.IsError
+}
+
+// linkIn returns the link that a text gives.
+func linkIn(t *testing.T, text string) string {
+	t.Helper()
+	_, link, _ := strings.Cut(text, "Log in at ")
+	link, _, hasLink := strings.Cut(link, " ")
+	if !hasLink {
+		t.Fatalf("there is no link in %q", text)
+	}
+	return link
 }
 
 // A login that its issuer ends costs no client its tools, also not one that comes after a restart of the gateway: it has
@@ -190,11 +216,8 @@ func TestToolsOutliveALogin(t *testing.T) {
 	ssetest.Want(t, "the server's name", session.InitializeResult().ServerInfo.Name, wantName)
 	ssetest.Want(t, "tools without a login", strings.Join(namesOf(tools), " "), strings.Join(want, " "))
 	text, isError := callEcho(t, session)
-	_, link, _ := strings.Cut(text, "Log in at ")
-	link, _, hasLink := strings.Cut(link, " ")
-	if !isError || !hasLink {
-		t.Fatalf("a call without a login: %q, is an error: %v", text, isError)
-	}
+	link := linkIn(t, text)
+	ssetest.Want(t, "a call without a login fails", isError, true)
 	if _, kept := keptLogin(t); kept["ended"] == nil {
 		t.Error("the issuer has not ended the login")
 	}

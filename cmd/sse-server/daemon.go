@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -22,10 +23,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/observe"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/signin"
 	"github.com/mcp-sse/mcp-sse/compose"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -44,7 +47,8 @@ type daemon struct {
 	scrapes   atomic.Pointer[httpcheck.Checker] // checks who uses /metrics
 	args      []string                          // of the program
 	load      func(running *config.Config) (*config.Config, error)
-	starts    *observe.Starts // of the log
+	starts    *observe.Starts      // of the log
+	browsers  *background.Browsers // of the windows that share this; nil: it is shared by none
 
 	leave   func()            // the cluster; nothing without one
 	watcher *fsnotify.Watcher // of the files of config; nil: they are not watched
@@ -53,7 +57,8 @@ type daemon struct {
 	turn     chan struct{}
 	gateways map[string]*gateway.Gateway // by the name of the server or view
 	views    map[string]*compose.View    // by their names
-	fault    string                      // of the last reload; "": it worked
+	asking   map[asked]*signin.Interactive
+	fault    string // of the last reload; "": it worked
 
 	retired  sync.Map       // each *gateway.Gateway that is being shut down, as it no longer serves
 	retiring sync.WaitGroup // of retired
@@ -94,14 +99,19 @@ func newDaemon(c *config.Config, load func(*config.Config) (*config.Config, erro
 	}
 	d.metrics.Loaded(c.Hash())
 	audit.Lost, tracing.Dropped = d.metrics.AuditLost, d.metrics.SpansDropped
+	if c.Shared != "" {
+		d.browsers = background.NewBrowsers()
+	}
 	if err := d.replaceGateways(c); err != nil {
 		return nil, err
 	}
 	routes, operators := d.routes(c.AdminAddr == "")
 	if c.Shared != "" {
 		parts := func() map[string]string { return background.PartsOf(d.config.Load(), d.args) }
-		forWindows := background.ForWindows(parts, routes)
-		d.endpoints = append(d.endpoints, d.newEndpoint(background.SharedOption, config.Addr(c.Shared), c, forWindows))
+		forWindows := background.ForWindows(parts, d.browsers, routes)
+		endpoint := d.newEndpoint(background.SharedOption, config.Addr(c.Shared), c, forWindows)
+		endpoint.Server.RegisterOnShutdown(d.browsers.Close)
+		d.endpoints = append(d.endpoints, endpoint)
 	} else {
 		d.endpoints = append(d.endpoints, d.newEndpoint("addr", c.Addr, c, routes))
 	}
@@ -148,6 +158,7 @@ func (d *daemon) setConfig(c *config.Config) {
 // replaced, first those of servers, then those of views, which have members among them. It checks all before it
 // changes anything. Views that stay get their new members last: those of a reload that fails are shut down.
 func (d *daemon) replaceGateways(c *config.Config) (err error) {
+	d.askAtWindows(c)
 	if err := d.checkAll(c); err != nil {
 		return err
 	}
@@ -210,6 +221,28 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 	}
 	d.gateways, d.views = named, views
 	return errors.Join(refused...)
+}
+
+// asked is a login for which people are asked, and when.
+type asked struct {
+	own     login.Credentials
+	atCalls bool
+}
+
+// askAtWindows has the windows that share this program open the browser where a server of c needs a login. Of a login
+// that was there before a reload it is remembered whether they have.
+func (d *daemon) askAtWindows(c *config.Config) {
+	if d.browsers == nil {
+		return
+	}
+	before := d.asking
+	d.asking = make(map[asked]*signin.Interactive)
+	askInBrowser(c, func(own login.Credentials, atCalls bool) *signin.Interactive {
+		key := asked{own, atCalls}
+		d.asking[key] = cmp.Or(before[key], &signin.Interactive{Credentials: own, Open: d.browsers.Open,
+			Came: d.browsers.Newest, AtCalls: atCalls, Log: d.log})
+		return d.asking[key]
+	})
 }
 
 // checkAll returns an error if a gateway or a view of c cannot be made. It starts nothing, and changes nothing.

@@ -31,10 +31,14 @@ func surviveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) 
 // parent process ends. It returns the exit code.
 func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 	log := common.Logger
+	var openBrowser func(address string) error // nil: there is none
 	if !c.Stdio.Learn && !c.Stdio.NoLogin && browser.IsThere(m.LookupEnv) {
-		m.askInBrowser(c, log)
+		openBrowser = func(address string) error { return browser.Open(m.LookupEnv, address) }
+		askInBrowser(c, func(own login.Credentials, atCalls bool) *signin.Interactive {
+			return &signin.Interactive{Credentials: own, Open: openBrowser, AtCalls: atCalls, Log: log}
+		})
 	}
-	s, gw, behind, err := openStdio(c, common)
+	s, gw, behind, err := openStdio(c, openBrowser, common)
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -93,20 +97,25 @@ func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 	}, nil, code)
 }
 
-// askInBrowser has remote servers that want a login open the browser.
-func (m *Main) askInBrowser(c *config.Config, log *slog.Logger) {
+// askInBrowser has remote servers that may need a login open the browser, as ask returns it. If there are several, they
+// do so at calls alone: each would open a tab for a client that comes.
+func askInBrowser(c *config.Config, ask func(own login.Credentials, atCalls bool) *signin.Interactive) {
+	all := make(map[*config.Server]login.Credentials)
 	for _, s := range c.Each() {
 		if own, ok := s.Remote().Credentials.(login.Credentials); ok {
-			open := func(address string) error { return browser.Open(m.LookupEnv, address) }
-			s.UseCredentials(&signin.Interactive{Credentials: own, Open: open, Log: log})
+			all[s] = own
 		}
+	}
+	for s, own := range all {
+		s.UseCredentials(ask(own, len(all) > 1))
 	}
 }
 
 // openStdio returns what is served on stdin and stdout, and its gateway: a server, the shared sse-server of --connect,
-// or a view. behind are the gateways of the servers of a view.
-func openStdio(c *config.Config, common gateway.Options) (s *config.Server, gw *gateway.Gateway,
-	behind []*gateway.Gateway, err error) {
+// or a view. behind are the gateways of the servers of a view. openBrowser is that of the person here; nil: there is
+// none.
+func openStdio(c *config.Config, openBrowser func(address string) error, common gateway.Options) (s *config.Server,
+	gw *gateway.Gateway, behind []*gateway.Gateway, err error) {
 	onStdio := []string{gateway.TransportStdio.String()}
 	switch v := c.ViewOfStdio(); {
 	case v != nil:
@@ -130,7 +139,7 @@ func openStdio(c *config.Config, common gateway.Options) (s *config.Server, gw *
 			}
 		}
 		s.Transports = onStdio
-		gw, err = connectedGateway(c, s, common)
+		gw, err = connectedGateway(c, s, openBrowser, common)
 		return s, gw, nil, err
 	default:
 		s = c.Each()[0]
@@ -184,12 +193,14 @@ func parentEnds(ctx context.Context) <-chan struct{} {
 
 // connectedGateway returns the gateway of sse-server stdio --connect. Memory of the server answers the client
 // also before the daemon is there.
-func connectedGateway(c *config.Config, s *config.Server, common gateway.Options) (*gateway.Gateway, error) {
+func connectedGateway(c *config.Config, s *config.Server, openBrowser func(address string) error,
+	common gateway.Options) (*gateway.Gateway, error) {
 	up, options := upstreamOf(c, s, common)
 	connected, err := background.Connect(c, up, common.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Place("connect"), err)
 	}
+	connected.OpenBrowser = openBrowser
 	// These are for the daemon.
 	options.Warm, options.Sessions = 0, gateway.SessionsPerConnection
 	options.MaxInFlight, options.ForwardHeaders = 0, nil

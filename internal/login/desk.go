@@ -94,11 +94,11 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 		return "", false, err
 	}
 	if !locked {
-		data, err := os.ReadFile(s.askFile(".link"))
-		if err != nil || !strings.HasPrefix(string(data), "http") {
+		link, _ := s.askedElsewhere()
+		if link == "" {
 			return "", false, ErrAsked
 		}
-		return string(data), false, nil
+		return link, false, nil
 	}
 	if os.Remove(s.askFile(".link")) == nil { // of a process that was killed: its tab leads nowhere
 		s.store.dropTab(s.server)
@@ -107,7 +107,7 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 	defer cancel()
 	a, err := Begin(ctx, Options{Server: s.server, Header: c.header(), Challenge: s.challenged(), Store: s.store})
 	if err == nil {
-		err = atomicfile.Write(s.askFile(".link"), []byte(a.Link()))
+		err = atomicfile.Write(s.askFile(".link"), []byte(a.Link()+"\n"+a.BrowserAddress()+"\n"))
 		if err != nil {
 			a.Close()
 		}
@@ -153,8 +153,20 @@ func (c Credentials) BeginAtPage(ctx context.Context, page string) (link string,
 // BeginsAtPage reports whether BeginAtPage may begin a login: the browser is on this machine.
 func (c Credentials) BeginsAtPage() bool { return c.Links }
 
-// BrowserAddress returns the address with which a browser is started for the login that this process has begun last, as
-// [Attempt.BrowserAddress] does. It is empty if none waits, or ctx ends before that is known.
+// askedElsewhere returns the link of the login for which another process asks, and the address with which a browser is
+// started for it; empty if that is unknown.
+func (s *source) askedElsewhere() (link, browser string) {
+	data, err := os.ReadFile(s.askFile(".link"))
+	if err != nil || !strings.HasPrefix(string(data), "http") {
+		return "", ""
+	}
+	link, browser, _ = strings.Cut(string(data), "\n")
+	return link, strings.TrimSpace(browser)
+}
+
+// BrowserAddress returns the address with which a browser is started for the login that waits, in this process or
+// another one, as [Attempt.BrowserAddress] does: it is good once, for whoever gets true of TakeTab. It is empty if none
+// waits, or ctx ends before that is known.
 func (c Credentials) BrowserAddress(ctx context.Context) string {
 	s := c.source()
 	select {
@@ -163,16 +175,22 @@ func (c Credentials) BrowserAddress(ctx context.Context) string {
 	case <-ctx.Done():
 		return ""
 	}
-	if s.attempt == nil || s.attempt.State() != Waiting {
-		return ""
+	if s.attempt != nil && s.attempt.State() == Waiting {
+		return s.attempt.BrowserAddress()
 	}
-	return s.attempt.BrowserAddress()
+	_, browser := s.askedElsewhere()
+	return browser
 }
 
-// TakeTab reports whether a browser may be opened for the login that Begin has just begun, and notes that it is: no
-// program of this user has opened one in the last five minutes, or the one that did has ended before the login.
+// TakeTab reports whether a browser may be opened for the login that waits, and notes that it is: no program of this
+// user has opened one in the last five minutes, or the login for which it did has ended with its program.
 func (c Credentials) TakeTab() bool {
 	s := c.source()
+	opening := flock.New(s.askFile(".opening"), flock.SetPermissions(0o600))
+	if locked, err := opening.TryLock(); err != nil || !locked { // another program takes it
+		return false
+	}
+	defer opening.Close()
 	at, now := s.store.tabFile(s.server), time.Now()
 	var opened time.Time
 	if data, err := os.ReadFile(at); err == nil && opened.UnmarshalText(data) == nil &&
@@ -205,8 +223,8 @@ func (s Store) dropTab(server string) {
 // beginTimeout bounds what a login asks the server and its issuer before it has a link.
 const beginTimeout = 20 * time.Second
 
-// askFile returns a file of who asks for the login at the server: .asking is locked by the process that does, and .link
-// has the link.
+// askFile returns a file of who asks for the login at the server: .asking is locked by the process that does, .link has
+// the link and the address for a browser, and .opening is locked by the process that may open one.
 func (s *source) askFile(suffix string) string {
 	return filepath.Join(s.store.dir, hash(s.server)+suffix)
 }

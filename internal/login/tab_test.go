@@ -3,6 +3,8 @@ package login
 import (
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,4 +49,38 @@ func TestOneTabForAllPrograms(t *testing.T) {
 	w.mustLogIn(t, o)
 	ssetest.Want(t, "after a login", c.TakeTab(), true)
 	ssetest.Want(t, "somebody has logged in since then", c.LoggedInSince(before), true)
+}
+
+// A program that can open a browser opens it for a login that another one has begun, with the address that the link
+// comes from, and of two that ask at once one does.
+func TestTabForTheLoginOfAnotherProgram(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Links: true}
+	defer GiveUp()
+	link, _, err := c.Begin(t.Context())
+	ssetest.Must(t, err)
+	s := c.source()
+	here := s.attempt
+	s.attempt = nil // as in another program
+	again, isNew, err := c.Begin(t.Context())
+	ssetest.Must(t, err)
+	ssetest.Want(t, "the link of the other", again, link)
+	ssetest.Want(t, "it is new", isNew, false)
+	ssetest.Want(t, "the address for a browser", c.BrowserAddress(t.Context()), here.BrowserAddress())
+	var tabs atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if c.TakeTab() {
+				tabs.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	ssetest.Want(t, "tabs", tabs.Load(), 1)
+	s.attempt = here
+	here.end(nil, errState)
+	<-s.over
+	ssetest.Want(t, "the address after the end", c.BrowserAddress(t.Context()), "")
 }

@@ -5,6 +5,7 @@
 //	shared.go    a window: finds the sse-server of a name, or starts it
 //	greeting.go  says whether that one is the same as the window would start
 //	socket.go    the socket where they meet, for this user alone; peer.go says who is at its other end
+//	browsers.go  the sse-server has a window open the browser of its person, where a login is needed
 //	unused.go    the sse-server: ends when nobody uses it
 //	run.go       programs that run to their end
 //

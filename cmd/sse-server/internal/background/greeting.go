@@ -213,8 +213,8 @@ func (g *greeting) differenceFrom(parts map[string]string) error {
 }
 
 // ForWindows serves those who share this sse-server: it says who it is, and takes requests that are for it. parts
-// returns its PartsOf.
-func ForWindows(parts func() map[string]string, next http.Handler) http.Handler {
+// returns its PartsOf. browsers gets the windows that can open one.
+func ForWindows(parts func() map[string]string, browsers *Browsers, next http.Handler) http.Handler {
 	instance := rand.Text()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -222,6 +222,8 @@ func ForWindows(parts func() map[string]string, next http.Handler) http.Handler 
 			httpanswer.WriteValue(w, r, http.StatusOK, greeting{os.Getpid(), instance, parts()})
 		case r.Header.Get(instanceHeader) != instance:
 			http.Error(w, "this is another sse-server", http.StatusNotFound) // as of a session that has ended
+		case r.URL.Path == browserPath:
+			browsers.serve(w, r)
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -39,6 +39,10 @@ import (
 //	     │ no
 //	start sse-server, in a process group of its own ── wait for its answer ──▶ …
 type Shared struct {
+	// OpenBrowser opens an address in the browser of the person here, without waiting; nil: there is none. It is set
+	// before the first session.
+	OpenBrowser func(address string) error
+
 	at     *url.URL          // its name
 	server remember.Identity // of the server behind it
 	config *config.Config
@@ -114,8 +118,18 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, fmt.Errorf("connect to %s: %w", now.at, err)
 	}
 	// With a handshake: each window has a session of its own, and sees what the server itself says.
-	return upstream.URL{Address: now.at.String(), Transport: upstream.TransportStreamable, Client: now.client,
+	conn, err := upstream.URL{Address: now.at.String(), Transport: upstream.TransportStreamable, Client: now.client,
 		Header: http.Header{instanceHeader: {who.Instance}}}.Dial(ctx)
+	session, ok := conn.(jsonrpc.Attributed)
+	if err != nil || !ok || now.OpenBrowser == nil {
+		return conn, err
+	}
+	stop, err := now.lend(ctx, who)
+	if err != nil { // clients get links
+		s.log.Warn("browser not opened", "err", fmt.Errorf("the shared sse-server cannot ask for it: %w", err))
+		return conn, nil
+	}
+	return &lending{session, stop}, nil
 }
 
 // renewed returns a program that wants the sse-server of the file as it is now: the window may have started before

@@ -403,7 +403,7 @@ func TestSharedServerInheritsNoTerminal(t *testing.T) {
 // A request for one sse-server is not served by the next one at the same socket.
 func TestRequestReachesTheServerThatItIsFor(t *testing.T) {
 	c, served := load(t, clitest.State(t), "--", "x"), 0
-	h := ForWindows(func() map[string]string { return PartsOf(c, nil) }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+	h := ForWindows(func() map[string]string { return PartsOf(c, nil) }, NewBrowsers(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 	ask := func(path, instance string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, path, nil)
 		r.Header.Set(instanceHeader, instance)

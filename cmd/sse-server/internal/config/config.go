@@ -489,7 +489,8 @@ func (c *Config) readFlags(args []string) error {
 			place := cmp.Or(meantBy(path.Flag.Name).place, "it is a key of the file that --config names")
 			return fmt.Errorf("unknown flag --%s: %s", path.Flag.Name, place)
 		}
-		isOwn := path.Flag.Name == "connect" || path.Flag.Group != nil && path.Flag.Group.Title == selectionGroup
+		isOwn := slices.Contains([]string{"connect", "no-login"}, path.Flag.Name) || // of this window alone
+			path.Flag.Group != nil && path.Flag.Group.Title == selectionGroup
 		if c.given[path.Flag.Name] == "" && !isOwn && !internalFlags[path.Flag.Name] {
 			c.DaemonArgs = append(c.DaemonArgs, argsOf(path.Flag)...)
 		}

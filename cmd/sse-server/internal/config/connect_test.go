@@ -16,7 +16,8 @@ func TestArgumentsOfTheSharedServer(t *testing.T) {
 		"stdio --connect http://127.0.0.1:8080/mcp -- npx -y pkg":                                "--exit-unused=10m --no-start-check -- npx -y pkg",
 		"stdio --connect=http://localhost:8080/a/mcp --warm 2 --no-remember --no-page -- x":      "--warm=2 --no-remember --no-page --exit-unused=10m --no-start-check --prefix=/a -- x",
 		"--log-level debug stdio --connect http://[::1]:80/mcp --env A=1 --env B=2,3 -- x stdio": "--log-level=debug --env=A=1 --env=B=2,3 --exit-unused=10m --no-start-check -- x stdio",
-		"stdio --connect http://127.0.0.1:8080/mcp --include a* --only read-only --warm=1 -- x":  "--warm=1 --exit-unused=10m --no-start-check -- x", // the selection is of this client alone
+		"stdio --connect http://127.0.0.1:8080/mcp --include a* --only read-only --warm=1 -- x":  "--warm=1 --exit-unused=10m --no-start-check -- x",             // the selection is of this client alone
+		"stdio --connect http://127.0.0.1:8080/mcp --no-login --url http://127.0.0.1:1/":         "--url=http://127.0.0.1:1/ --exit-unused=10m --no-start-check", // so is its browser
 		"stdio --connect http://127.0.0.1:8080/mcp --exit-unused 5m --start-check -- x":          "--exit-unused=5m --start-check -- x",
 	} {
 		c := mustLoad(t, env, strings.Fields(given)...)

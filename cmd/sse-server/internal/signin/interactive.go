@@ -26,7 +26,12 @@ type Interactive struct {
 
 	// Open opens the browser. It does not wait.
 	Open func(address string) error
-	Log  *slog.Logger
+	// Came returns when the newest of those came whose browser Open opens; false if nobody is there. nil: somebody is.
+	Came func() (at time.Time, is bool)
+	// AtCalls has a client that comes open no browser: it is one of several servers that may need a login, and each
+	// would open a tab.
+	AtCalls bool
+	Log     *slog.Logger
 
 	desk desk // nil: the credentials
 	// once guards what follows.
@@ -51,9 +56,21 @@ func (i *Interactive) at() desk {
 	return i.Credentials
 }
 
+// isThere reports whether there is somebody whose browser can be opened.
+func (i *Interactive) isThere() bool {
+	if i.Came == nil {
+		return true
+	}
+	_, is := i.Came()
+	return is
+}
+
 // Opened opens the browser for a client that has just come.
 func (i *Interactive) Opened() {
 	i.Credentials.Opened()
+	if i.AtCalls || !i.isThere() {
+		return
+	}
 	go func() { // ends with the timeout
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -61,37 +78,50 @@ func (i *Interactive) Opened() {
 	}()
 }
 
-// begin begins a login, and opens the browser if it may. It does nothing if one waits for its person. The error is nil
-// also if another program asks for it.
+// begin begins a login unless one waits for its person, here or in another program, and opens the browser if no program
+// has. The error is nil also if another program is just beginning one.
 func (i *Interactive) begin(ctx context.Context) error {
 	i.once.Lock()
 	defer i.once.Unlock()
-	_, isNew, err := i.at().Begin(ctx)
+	_, _, err := i.at().Begin(ctx)
 	switch {
-	case errors.Is(err, login.ErrAsked): // that program has opened the browser
+	case errors.Is(err, login.ErrAsked):
 		return nil
 	case err != nil:
 		i.Log.Warn("login not begun", "err", err)
 		return err
-	case !isNew || !i.mayOpen():
+	case !i.mayOpen():
+		return nil
+	}
+	address := i.at().BrowserAddress(ctx)
+	if address == "" || !i.at().TakeTab() {
 		return nil
 	}
 	i.opened = time.Now()
-	if err := i.Open(i.at().BrowserAddress(ctx)); err != nil {
+	if err := i.Open(address); err != nil {
 		i.Log.Warn("browser not opened", "err", err)
 	}
 	return nil
 }
 
-// mayOpen reports whether to open the browser for a login that has just begun.
+// mayOpen reports whether this program may open a browser: it has opened none, or somebody has logged in or come since.
 func (i *Interactive) mayOpen() bool {
-	isFirst := i.opened.IsZero() || i.at().LoggedInSince(i.opened)
-	return isFirst && i.at().TakeTab()
+	if i.opened.IsZero() || i.at().LoggedInSince(i.opened) {
+		return true
+	}
+	if i.Came == nil {
+		return false
+	}
+	came, is := i.Came()
+	return is && came.After(i.opened)
 }
 
 // Ask has the person log in, and waits for that a while. If the program that has the login ends meanwhile, this one
 // asks for it.
 func (i *Interactive) Ask(ctx context.Context) (text, link string, done bool) {
+	if !i.isThere() {
+		return i.at().Ask(ctx)
+	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for waiting.Err() == nil && i.begin(waiting) == nil && !i.awaitLogin(waiting) {
@@ -110,6 +140,9 @@ func (i *Interactive) awaitLogin(ctx context.Context) bool {
 func (i *Interactive) Advise(ctx context.Context, resp *http.Response, asks bool) (
 	again bool, full, public, link string,
 ) {
+	if !i.isThere() {
+		return i.Credentials.Advise(ctx, resp, asks)
+	}
 	again, full, public, link = i.Credentials.Advise(ctx, resp, false)
 	if again || full == "" || !asks || resp.StatusCode != http.StatusUnauthorized || i.LoggedIn() {
 		return again, full, public, link

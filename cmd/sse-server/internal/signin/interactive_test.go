@@ -15,6 +15,7 @@ import (
 type fakeDesk struct {
 	asksUntil time.Time // when another program ends that asks
 	refuses   bool      // the server has no login that can begin
+	elsewhere bool      // another program has begun the login, and has the link
 	begun     time.Time // the login that waits; zero: none
 	tab       time.Time // as all programs know
 	logged    time.Time // when somebody has logged in
@@ -29,6 +30,8 @@ func (d *fakeDesk) Begin(context.Context) (string, bool, error) {
 	case time.Now().Before(d.asksUntil):
 		return "", false, login.ErrAsked
 	case !d.begun.IsZero() && time.Since(d.begun) < login.Patience:
+		return "link", false, nil
+	case d.elsewhere:
 		return "link", false, nil
 	}
 	d.begun = time.Now()
@@ -147,5 +150,51 @@ func TestLoginThatCannotBegin(t *testing.T) {
 		ssetest.Want(t, "the wait", time.Since(began), time.Duration(0))
 		ssetest.Want(t, "tabs", *tabs, 0)
 		ssetest.WantText(t, "log", log.String(), "login not begun")
+	})
+}
+
+// A gateway that has the link of a login opens no browser: the first program that can opens one.
+func TestLoginThatAGatewayHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDesk{elsewhere: true}
+		one, tabs, _ := newInteractive(d)
+		other, otherTabs, _ := newInteractive(d)
+		for range 2 {
+			_, _, _ = one.Ask(t.Context())
+			_, _, _ = other.Ask(t.Context())
+		}
+		ssetest.Want(t, "tabs", *tabs, 1)
+		ssetest.Want(t, "tabs of the other program", *otherTabs, 0)
+	})
+}
+
+// Where nobody is there whose browser can be opened, clients get the link at once. Whoever comes later, and has a
+// browser, gets a tab.
+func TestPersonWhoComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, tabs, _ := newInteractive(new(fakeDesk))
+		var came time.Time
+		i.Came = func() (time.Time, bool) { return came, !came.IsZero() }
+		for _, step := range []struct {
+			what  string
+			comes bool
+			waits time.Duration
+			tabs  int
+		}{
+			{"nobody is there", false, 0, 0},
+			{"somebody comes", true, patience, 1},
+			{"the same person, later", false, patience, 1},
+			{"somebody else comes", true, patience, 2},
+		} {
+			time.Sleep(login.Patience)
+			if step.comes {
+				came = time.Now()
+			}
+			began := time.Now()
+			_, link, _ := i.Ask(t.Context())
+			ssetest.Want(t, step.what+": link", link, "link")
+			ssetest.Want(t, step.what+": the wait", time.Since(began), step.waits)
+			ssetest.Want(t, step.what+": tabs", *tabs, step.tabs)
+		}
 	})
 }

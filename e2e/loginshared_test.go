@@ -1,0 +1,102 @@
+//go:build all
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// writeGuarded writes a file with a server that anybody may use and one that wants a login, and the view of both that
+// clients get.
+func writeGuarded(t *testing.T) (file string) {
+	t.Helper()
+	_, base := startProtected(t, startIssuer(t), "")
+	return writeViews(t, map[string]any{
+		"free": entryOf(fake(t)), "guarded": map[string]any{"url": base + "/jwt/mcp"},
+	}, map[string]any{"gateway": map[string]any{"servers": map[string]any{"free": nil, "guarded": nil}}})
+}
+
+// namesOf returns the names of the tools that an agent has, in order.
+func (a *agent) namesOf(t *testing.T) (names []string) {
+	t.Helper()
+	tools, err := a.ListTools(within(t), nil)
+	ssetest.Must(t, err)
+	for _, tool := range tools.Tools {
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+// Windows that share the sse-server of a file open one page for a server of it that wants a login, each in its own
+// environment: the shared one has no browser. All have the tools of that server after it, and so has a window that comes
+// later.
+func TestSharedProgramOpensTheBrowserAtAWindow(t *testing.T) {
+	t.Parallel()
+	file := writeGuarded(t)
+	endShared(t)
+	script, pages := newBrowser(t)
+	start := func() *agent {
+		return startAgentIn(t, "", []string{"BROWSER=" + script}, overStdio(t, patient("--connect", "--config", file)...)...)
+	}
+	use := func(a *agent) {
+		a.awaitTools(t, "free__echo", "guarded__echo")
+		ssetest.Want(t, "echo", a.call(t, "guarded__echo", map[string]any{"message": "hi"}), "hi")
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() { use(start()) })
+	}
+	all.Wait()
+	ssetest.Want(t, "pages that were opened", pages(), 1)
+	later := start()
+	use(later)
+	ssetest.Want(t, "the window that comes later is asked to log in", slices.Contains(later.namesOf(t), "guarded__login"), false)
+	ssetest.Want(t, "pages that were opened", pages(), 1)
+}
+
+// In a view the tools of a server at which nobody is logged in ask for that, and those of the others go on. After the
+// login its tools appear, and a call goes through: in a program for one client, and in one that windows share.
+func TestViewWithAServerThatWaitsForALogin(t *testing.T) {
+	for name, args := range map[string][]string{
+		"one client": {"--no-login"}, "shared": {"--connect"}, "shared, without a browser": {"--connect", "--no-login"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := writeGuarded(t)
+			if slices.Contains(args, "--connect") {
+				endShared(t)
+			}
+			env := []string{"BROWSER=", "DISPLAY=", "WAYLAND_DISPLAY="}
+			script, pages := newBrowser(t)
+			if slices.Contains(args, "--no-login") {
+				env = []string{"BROWSER=" + script}
+			}
+			a := startAgentIn(t, "", env, overStdio(t, patient(append(args, "--config", file)...)...)...)
+			a.awaitTools(t, "free__echo", "guarded__login")
+			text, isError := callText(t, a.ClientSession, "guarded__login", nil)
+			ssetest.Want(t, "the tool login fails", isError, false)
+			ssetest.Want(t, "echo of the other server", a.call(t, "free__echo", map[string]any{"message": "hi"}), "hi")
+			ssetest.WantText(t, "the last page", openLink(t, linkIn(t, text)), "You are logged in at ")
+			a.awaitTools(t, "free__echo", "guarded__echo")
+			ssetest.Want(t, "tools of no server", strings.Join(slices.DeleteFunc(a.namesOf(t), func(name string) bool {
+				return !strings.HasSuffix(name, "__login")
+			}), " "), "")
+			for { // until the test is over: the session of before may have ended just now
+				result, err := a.CallTool(within(t), &mcp.CallToolParams{Name: "guarded__echo", Arguments: map[string]any{"message": "hi"}})
+				ssetest.Must(t, err)
+				if !result.IsError {
+					ssetest.Want(t, "echo after the login", result.Content[0].(*mcp.TextContent).Text, "hi")
+					break
+				}
+			}
+			ssetest.Want(t, "pages that were opened", pages(), 0)
+		})
+	}
+}
