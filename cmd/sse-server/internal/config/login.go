@@ -70,37 +70,82 @@ func (c *Config) LoginServer() (*Server, error) {
 // useLogin has the requests to the remote server carry the login of a person, if nothing else is configured. One login
 // is for all clients, so a gateway that strangers can reach does not use it.
 func (s *Server) useLogin(c *Config) error {
-	at, err := url.Parse(s.remote.Address)
-	hasOwn := len(s.OAuthClient) > 0 || s.remote.Header.Get("Authorization") != "" || err == nil && at.User != nil ||
-		slices.ContainsFunc(s.ForwardedHeaders(), isAuthorization)
-	switch _, unsafe := login.Canonical(s.remote.Address); {
+	own, strangers := s.ownCredentials(), c.strangers()
+	switch at, unsafe := login.Canonical(s.remote.Address); {
 	case s.LoginUse == "per-principal":
 		return s.refuse(loginKey, "per-principal is not there yet: want shared, or a login of each client at the "+
 			"gateway and grant: token-exchange in oauth-client")
-	case s.LoginUse == "shared" && hasOwn:
+	case s.LoginUse == "shared" && own != "":
 		return s.refuse(loginKey, "contradicts the credentials that are configured: leave out one of them")
 	case s.LoginUse == "shared" && unsafe != nil:
 		return s.refuse(loginKey, "%v", unsafe)
-	case s.LoginUse == "off", hasOwn, unsafe != nil, c.StateDir == "":
-		return nil
-	case s.LoginUse == "shared", c.isForOnePerson():
+	case s.LoginUse == "off", unsafe != nil, c.StateDir == "":
+	case own != "":
+		s.warnOfLogin(c, at.String(), own+" has credentials for it", "leave these out")
+	case s.LoginUse == "shared", strangers == "":
 		s.remote.Credentials = login.Credentials{StateDir: c.StateDir, Server: s.remote.Address,
-			Command: s.loginCommand(c), Header: login.HeaderText(s.remote.Header), Links: c.isForOnePerson()}
+			Command: s.loginCommand(c), Header: login.HeaderText(s.remote.Header), Links: strangers == ""}
+	default:
+		s.warnOfLogin(c, at.String(), "with "+strangers+" clients may be those of others",
+			"let all of them use it with "+s.written(loginKey, "shared"))
 	}
 	return nil
 }
 
-// isForOnePerson reports whether all clients are of the person whose machine this is: they are on stdio, or at a
-// loopback address that nothing leads to from elsewhere.
-func (c *Config) isForOnePerson() bool {
-	switch {
-	case c.Does == "stdio" || c.Shared != "" || c.isAboutLogin():
-		return true
-	case c.AuthTokensFile != "", len(c.OAuth) > 0, c.PublicURL != "", c.Insecure, len(c.TrustedProxies) > 0,
-		len(c.AllowedHosts) > 0, c.NATS != "":
-		return false
+// warnOfLogin warns of a login at the server that is not used.
+func (s *Server) warnOfLogin(c *Config, server, why, instead string) {
+	l, _, _ := login.NewStore(c.StateDir).Newest(server) // a file that cannot be read is none that is used
+	if c.isAboutLogin() || l == nil || !l.Ended.IsZero() {
+		return
 	}
-	return httpcheck.IsLoopback(string(c.Addr))
+	c.warn("%s: somebody is logged in at %s, and that is not used, as %s: %s, or say that it is not meant with %s",
+		s.Place("url"), l.Public(), why, instead, s.written(loginKey, "off"))
+}
+
+// written returns an option of a server as it is written where the others are.
+func (s *Server) written(option, value string) string {
+	if s.IsInFile() {
+		return option + ": " + value
+	}
+	return "--" + option + " " + value
+}
+
+// ownCredentials returns where credentials for the remote server are configured; empty: nowhere.
+func (s *Server) ownCredentials() string {
+	at, err := url.Parse(s.remote.Address)
+	switch {
+	case len(s.OAuthClient) > 0:
+		return s.Place("oauth-client")
+	case s.remote.Header.Get("Authorization") != "":
+		return s.Place("header")
+	case err == nil && at.User != nil:
+		return s.Place("url")
+	case slices.ContainsFunc(s.ForwardedHeaders(), isAuthorization):
+		return s.Place("forward-header")
+	}
+	return ""
+}
+
+// strangers returns why not all clients are of the person whose machine this is; empty: they are, on stdio, or at a
+// loopback address that nothing leads to from elsewhere.
+func (c *Config) strangers() (option string) {
+	if c.Does == "stdio" || c.Shared != "" || c.isAboutLogin() {
+		return ""
+	}
+	for _, one := range []struct {
+		option string
+		is     bool
+	}{
+		{"auth-tokens-file", c.AuthTokensFile != ""}, {oauthKey, len(c.OAuth) > 0}, {"public-url", c.PublicURL != ""},
+		{"insecure", c.Insecure}, {"trusted-proxies", len(c.TrustedProxies) > 0},
+		{"allowed-hosts", len(c.AllowedHosts) > 0}, {"nats", c.NATS != ""},
+		{"addr", !httpcheck.IsLoopback(string(c.Addr))},
+	} {
+		if one.is {
+			return c.Place(one.option)
+		}
+	}
+	return ""
 }
 
 // LocalOnly returns what reports whether a request over HTTP for one of these servers is refused if a proxy has brought

@@ -1,9 +1,13 @@
 package config
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -40,4 +44,43 @@ func TestLoginNamesAServer(t *testing.T) {
 			ssetest.Want(t, "server", s.Remote().Address, c.server)
 		})
 	}
+}
+
+// A login that is kept, and not used because of something else that is configured, is warned of.
+func TestLoginThatIsNotUsedIsWarnedOf(t *testing.T) {
+	env := clitest.State(t)
+	const server = "https://mcp.example.com/mcp"
+	store := login.NewStore(filepath.Join(env["XDG_STATE_HOME"], "sse-server"))
+	kept := &login.Login{Server: server, Issuer: "https://issuer.example.com", Client: login.Client{ID: "c"}, Access: "x", At: time.Now()}
+	ssetest.Must(t, store.Save(kept))
+	tokens := clitest.WriteFile(t, "tokens", "alice:s3cret-0123456789-0123456789\n")
+	file := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {url: \""+server+"\", headers: {Authorization: Bearer y}}}\n")
+	unused := ": somebody is logged in at " + server + ", and that is not used, as "
+	for name, c := range map[string]struct{ args, want string }{
+		"used":            {"--url " + server, ""},
+		"another server":  {"--url https://other.example.com/mcp --header Authorization:y", ""},
+		"off":             {"--url " + server + " --header Authorization:y --login off", ""},
+		"shared":          {"--url " + server + " --auth-tokens-file " + tokens + " --login shared", ""},
+		"stdio":           {"stdio --url " + server, ""},
+		"the command":     {"login " + server, ""},
+		"a header":        {"--url " + server + " --header Authorization:y", "--url" + unused + "--header has credentials for it: leave these out, or say that it is not meant with --login off"},
+		"a header, stdio": {"stdio --url " + server + " --header Authorization:y", "--url" + unused + "--header has credentials"},
+		"a client's":      {"--url " + server + " --forward-header Authorization", "--url" + unused + "--forward-header has credentials"},
+		"a file":          {"-c " + file, unused},
+		"tokens":          {"--url " + server + " --auth-tokens-file " + tokens, "--url" + unused + "with --auth-tokens-file clients may be those of others: let all of them use it with --login shared, or say"},
+		"another address": {"--url " + server + " --addr :0 --insecure", "--url" + unused + "with --insecure clients may be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := strings.Join(mustLoad(t, env, strings.Fields(c.args)...).Warnings, "\n")
+			if c.want == "" {
+				ssetest.Want(t, "a warning", strings.Contains(all, "logged in"), false)
+				return
+			}
+			ssetest.WantText(t, "the warning", all, c.want)
+		})
+	}
+	kept.Ended = time.Now()
+	ssetest.Must(t, store.Save(kept))
+	all := strings.Join(mustLoad(t, env, "--url", server, "--header", "Authorization:y").Warnings, "\n")
+	ssetest.Want(t, "a warning of a login that has ended", strings.Contains(all, "logged in"), false)
 }
