@@ -234,6 +234,7 @@ export const steps = {
     assert.match(await head.innerText(), /\d+ B\s+\d+ B\s+[\d.]+/, 'its bytes, both ways, and its time');
     assert.equal(await message.count(), 0, 'an exchange is folded first');
     await head.click();
+    await message.nth(2).waitFor(); // they are drawn once the row has opened
     assert.deepEqual((await message.locator('.kind').allTextContents()).sort(), ['202', 'POST', 'event: message'], 'both messages, and the status');
     const asked = message.first();
     await asked.locator('.tree').getByText('"look"').waitFor();
