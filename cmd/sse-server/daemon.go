@@ -57,7 +57,7 @@ type daemon struct {
 	turn     chan struct{}
 	gateways map[string]*gateway.Gateway // by the name of the server or view
 	views    map[string]*compose.View    // by their names
-	asking   map[asked]*signin.Interactive
+	asking   map[login.Credentials]*signin.Interactive
 	fault    string // of the last reload; "": it worked
 
 	retired  sync.Map       // each *gateway.Gateway that is being shut down, as it no longer serves
@@ -158,7 +158,7 @@ func (d *daemon) setConfig(c *config.Config) {
 // replaced, first those of servers, then those of views, which have members among them. It checks all before it
 // changes anything. Views that stay get their new members last: those of a reload that fails are shut down.
 func (d *daemon) replaceGateways(c *config.Config) (err error) {
-	d.askAtWindows(c)
+	asking := d.askAtWindows(c)
 	if err := d.checkAll(c); err != nil {
 		return err
 	}
@@ -219,30 +219,23 @@ func (d *daemon) replaceGateways(c *config.Config) (err error) {
 			d.retire(gw)
 		}
 	}
-	d.gateways, d.views = named, views
+	d.gateways, d.views, d.asking = named, views, asking
 	return errors.Join(refused...)
 }
 
-// asked is a login for which people are asked, and when.
-type asked struct {
-	own     login.Credentials
-	atCalls bool
-}
-
-// askAtWindows has the windows that share this program open the browser where a server of c needs a login. Of a login
-// that was there before a reload it is remembered whether they have.
-func (d *daemon) askAtWindows(c *config.Config) {
-	if d.browsers == nil {
-		return
+// askAtWindows has the windows that share this program open the browser where a server of c needs a login, and returns
+// who asks. A login that was there before a reload keeps its own: so its server is not replaced, and it is remembered
+// whether a browser was opened.
+func (d *daemon) askAtWindows(c *config.Config) map[login.Credentials]*signin.Interactive {
+	asking := make(map[login.Credentials]*signin.Interactive)
+	if d.browsers != nil {
+		askInBrowser(c, func(own login.Credentials) *signin.Interactive {
+			asking[own] = cmp.Or(d.asking[own], &signin.Interactive{Credentials: own, Open: d.browsers.Open,
+				Came: d.browsers.Newest, Log: d.log})
+			return asking[own]
+		})
 	}
-	before := d.asking
-	d.asking = make(map[asked]*signin.Interactive)
-	askInBrowser(c, func(own login.Credentials, atCalls bool) *signin.Interactive {
-		key := asked{own, atCalls}
-		d.asking[key] = cmp.Or(before[key], &signin.Interactive{Credentials: own, Open: d.browsers.Open,
-			Came: d.browsers.Newest, AtCalls: atCalls, Log: d.log})
-		return d.asking[key]
-	})
+	return asking
 }
 
 // checkAll returns an error if a gateway or a view of c cannot be made. It starts nothing, and changes nothing.

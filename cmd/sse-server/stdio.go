@@ -34,8 +34,8 @@ func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 	var openBrowser func(address string) error // nil: there is none
 	if !c.Stdio.Learn && !c.Stdio.NoLogin && browser.IsThere(m.LookupEnv) {
 		openBrowser = func(address string) error { return browser.Open(m.LookupEnv, address) }
-		askInBrowser(c, func(own login.Credentials, atCalls bool) *signin.Interactive {
-			return &signin.Interactive{Credentials: own, Open: openBrowser, AtCalls: atCalls, Log: log}
+		askInBrowser(c, func(own login.Credentials) *signin.Interactive {
+			return &signin.Interactive{Credentials: own, Open: openBrowser, Log: log}
 		})
 	}
 	s, gw, behind, err := openStdio(c, openBrowser, common)
@@ -99,7 +99,7 @@ func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 
 // askInBrowser has remote servers that may need a login open the browser, as ask returns it. If there are several, they
 // do so at calls alone: each would open a tab for a client that comes.
-func askInBrowser(c *config.Config, ask func(own login.Credentials, atCalls bool) *signin.Interactive) {
+func askInBrowser(c *config.Config, ask func(own login.Credentials) *signin.Interactive) {
 	all := make(map[*config.Server]login.Credentials)
 	for _, s := range c.Each() {
 		if own, ok := s.Remote().Credentials.(login.Credentials); ok {
@@ -107,7 +107,9 @@ func askInBrowser(c *config.Config, ask func(own login.Credentials, atCalls bool
 		}
 	}
 	for s, own := range all {
-		s.UseCredentials(ask(own, len(all) > 1))
+		person := ask(own)
+		person.AtCalls.Store(len(all) > 1)
+		s.UseCredentials(person)
 	}
 }
 
@@ -171,15 +173,18 @@ func (m *Main) awaitEnd(served <-chan error, grace time.Duration, log *slog.Logg
 
 const parentEnded = "the parent process has ended"
 
+// startedBy is the process that has started this one.
+var startedBy = os.Getppid()
+
 // parentEnds returns a channel that is closed when the process that has started this one ends. It looks once a second,
 // until ctx ends: the signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the thread that started
 // this process.
 func parentEnds(ctx context.Context) <-chan struct{} {
-	ended, parent := make(chan struct{}), os.Getppid()
+	ended := make(chan struct{})
 	go func() { // ends with ctx
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		for os.Getppid() == parent {
+		for os.Getppid() == startedBy {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():

@@ -495,6 +495,7 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 		return err
 	}
 	a.options.Store.dropName(l.Server)
+	a.options.Store.dropLink(l.Server) // before the tab: else another program opens its address again
 	a.options.Store.dropTab(l.Server)
 	a.end(l, nil)
 	if _, err := a.outcome(); err != nil { // it was given up meanwhile, or its address was opened twice

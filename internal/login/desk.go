@@ -100,7 +100,7 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 		}
 		return link, false, nil
 	}
-	if os.Remove(s.askFile(".link")) == nil { // of a process that was killed: its tab leads nowhere
+	if s.store.dropLink(s.server) { // of a process that was killed: its tab leads nowhere
 		s.store.dropTab(s.server)
 	}
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout) // others wait for it
@@ -123,7 +123,7 @@ func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err er
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		_, _ = a.Wait(ctx)
-		_ = os.Remove(s.askFile(".link"))
+		s.store.dropLink(s.server)
 		_ = lock.Close()
 		a.Close()
 	}()
@@ -164,11 +164,38 @@ func (s *source) askedElsewhere() (link, browser string) {
 	return link, strings.TrimSpace(browser)
 }
 
-// BrowserAddress returns the address with which a browser is started for the login that waits, in this process or
-// another one, as [Attempt.BrowserAddress] does: it is good once, for whoever gets true of TakeTab. It is empty if none
-// waits, or ctx ends before that is known.
-func (c Credentials) BrowserAddress(ctx context.Context) string {
+// TakeTab returns the address with which a browser is started for the login that waits, in this process or another one,
+// as [Attempt.BrowserAddress] does, and notes that one is: the address is good once. It is empty if none waits, if
+// another program of this user has opened a browser in the last five minutes, unless its login has been made or has
+// ended with it, or if ctx ends before that is known.
+func (c Credentials) TakeTab(ctx context.Context) (address string) {
 	s := c.source()
+	opening := flock.New(s.askFile(".opening"), flock.SetPermissions(0o600))
+	if locked, err := opening.TryLock(); err != nil || !locked { // another program takes it
+		return ""
+	}
+	defer opening.Close()
+	at, now := s.store.tabFile(s.server), time.Now()
+	var opened time.Time
+	if data, err := os.ReadFile(at); err == nil && opened.UnmarshalText(data) == nil &&
+		now.Sub(opened) < Patience && !opened.After(now) {
+		return ""
+	}
+	// The tab of a login that is made is dropped after its address: see Attempt.finish.
+	if address = s.browserAddress(ctx); address == "" {
+		return ""
+	}
+	text, err := now.MarshalText()
+	if err == nil {
+		err = atomicfile.Write(at, text)
+	}
+	if err != nil {
+		return ""
+	}
+	return address
+}
+
+func (s *source) browserAddress(ctx context.Context) string {
 	select {
 	case s.asked <- struct{}{}:
 		defer func() { <-s.asked }()
@@ -180,28 +207,6 @@ func (c Credentials) BrowserAddress(ctx context.Context) string {
 	}
 	_, browser := s.askedElsewhere()
 	return browser
-}
-
-// TakeTab reports whether a browser may be opened for the login that waits, and notes that it is: no program of this
-// user has opened one in the last five minutes, or the login for which it did has ended with its program.
-func (c Credentials) TakeTab() bool {
-	s := c.source()
-	opening := flock.New(s.askFile(".opening"), flock.SetPermissions(0o600))
-	if locked, err := opening.TryLock(); err != nil || !locked { // another program takes it
-		return false
-	}
-	defer opening.Close()
-	at, now := s.store.tabFile(s.server), time.Now()
-	var opened time.Time
-	if data, err := os.ReadFile(at); err == nil && opened.UnmarshalText(data) == nil &&
-		now.Sub(opened) < Patience && !opened.After(now) {
-		return false
-	}
-	text, err := now.MarshalText()
-	if err == nil {
-		err = atomicfile.Write(at, text)
-	}
-	return err == nil
 }
 
 // LoggedInSince reports whether somebody has logged in since then.
@@ -218,6 +223,11 @@ func (s Store) dropTab(server string) {
 	if s.dir != "" {
 		_ = os.Remove(s.tabFile(server))
 	}
+}
+
+// dropLink forgets the link of a login that waits at a server, and reports whether there was one.
+func (s Store) dropLink(server string) bool {
+	return s.dir != "" && os.Remove(filepath.Join(s.dir, hash(server)+".link")) == nil
 }
 
 // beginTimeout bounds what a login asks the server and its issuer before it has a link.

@@ -54,7 +54,7 @@ func TestCommandForAScopeKeepsTheOthers(t *testing.T) {
 	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Command: "sse-server login X"}
 	challenge := http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="write list"`}}
 	_, full, _, _ := c.Advise(t.Context(), &http.Response{StatusCode: http.StatusForbidden, Header: challenge}, false)
-	want := "lacks the scope write list: run in a terminal: sse-server login X --scope read --scope list --scope write"
+	want := `lacks the scope "write list": run in a terminal: sse-server login X --scope read --scope list --scope write`
 	if !strings.HasSuffix(full, want) {
 		t.Errorf("got %q, want %q at its end", full, want)
 	}

@@ -97,13 +97,15 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	case resp.StatusCode == http.StatusForbidden && challenge.Params["error"] == "insufficient_scope":
 		scopes := strings.Fields(challenge.Params["scope"])
 		command := c.Command + c.source().scopesWith(scopes)
-		return false, fmt.Sprintf("the login lacks the scope %s: run in a terminal: %s",
+		return false, fmt.Sprintf("the login lacks the scope %q: run in a terminal: %s", // the server's text, so in quotes
 			clip.Long(strings.Join(scopes, " ")), command), "the login at the server lacks a scope", ""
 	case resp.StatusCode != http.StatusUnauthorized:
 		return false, "", "", ""
 	}
 	s := c.source()
-	s.noteChallenge(challenge)
+	if challenge.Scheme != "" { // else it may be of no server: a login that has ended is not tried
+		s.noteChallenge(challenge)
+	}
 	before := s.held()
 	now, err := s.look()
 	if challenge.Scheme != "" && s.isForSessions(asks) {
@@ -352,7 +354,10 @@ func (s *source) noteUnknownClient(l *Login, refused string, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spent, s.bad = l.Refresh, refused
+	s.spent = l.Refresh
+	if refused != "" {
+		s.bad = refused
+	}
 }
 
 // isGood reports whether a login can authorize: the issuer has not ended it, and it has a token that the server may
@@ -432,6 +437,9 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 		return header, orNil(header, err)
 	}
 	s.failed = time.Time{}
+	s.mu.Lock()
+	s.spent, s.bad = "", "" // the issuer knows the client again
+	s.mu.Unlock()
 	s.save(&fresh, log)
 	return fresh.header(time.Now()), nil
 }

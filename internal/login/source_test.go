@@ -278,7 +278,7 @@ func TestAdvice(t *testing.T) {
 	w.mustLogIn(t, o)
 	want("a login meanwhile", answer(401, `Bearer`), true)
 	want("a login that is refused", answer(401, `Bearer`), false, "does not take the login any more", "sse-server login X")
-	want("a scope", answer(403, `Bearer error="insufficient_scope", scope="a:b c;d"`), false, "lacks the scope a:b c;d", "sse-server login X --scope a:b --scope 'c;d'")
+	want("a scope", answer(403, `Bearer error="insufficient_scope", scope="a:b c;d"`), false, `lacks the scope "a:b c;d"`, "sse-server login X --scope a:b --scope 'c;d'")
 	change(t, o, func(l *Login) { l.Ended = time.Now() })
 	want("an end", answer(401, `Bearer`), false, "has ended")
 }

@@ -24,31 +24,37 @@ func TestOneTabForAllPrograms(t *testing.T) {
 		ssetest.Must(t, err)
 		ssetest.Want(t, "a login begins", isNew, true)
 	}
+	mayOpen := func() bool { return c.TakeTab(t.Context()) != "" }
+	ssetest.Want(t, "before any", mayOpen(), false)
 	begin()
-	ssetest.Want(t, "the first", c.TakeTab(), true)
-	ssetest.Want(t, "the second", c.TakeTab(), false)
+	ssetest.Want(t, "the first", mayOpen(), true)
+	ssetest.Want(t, "the second", mayOpen(), false)
 	GiveUp()
-	ssetest.Want(t, "after the end of the program", c.TakeTab(), true)
+	ssetest.Want(t, "after the end of the program, while none waits", mayOpen(), false)
 	begin()
+	ssetest.Want(t, "after the end of the program", mayOpen(), true)
 	// It is killed: its lock is free, and its link is there.
 	s := c.source()
 	link, err := os.ReadFile(s.askFile(".link"))
 	ssetest.Must(t, err)
 	s.attempt.end(nil, errState)
 	<-s.over
-	ssetest.Want(t, "after a refusal", c.TakeTab(), false)
+	ssetest.Want(t, "after a refusal", mayOpen(), false)
 	ssetest.Must(t, os.WriteFile(s.askFile(".link"), link, 0o600))
 	begin()
-	ssetest.Want(t, "after the program was killed", c.TakeTab(), true)
+	ssetest.Want(t, "after the program was killed", mayOpen(), true)
 	old, err := time.Now().Add(-Patience).MarshalText()
 	ssetest.Must(t, err)
 	ssetest.Must(t, os.WriteFile(o.Store.tabFile(o.Server), old, 0o600))
-	ssetest.Want(t, "after five minutes", c.TakeTab(), true)
+	ssetest.Want(t, "after five minutes", mayOpen(), true)
 	before := time.Now()
 	ssetest.Want(t, "somebody has logged in since then", c.LoggedInSince(before), false)
 	w.mustLogIn(t, o)
-	ssetest.Want(t, "after a login", c.TakeTab(), true)
 	ssetest.Want(t, "somebody has logged in since then", c.LoggedInSince(before), true)
+	s.attempt.end(nil, errState) // it waited in vain
+	<-s.over
+	begin()
+	ssetest.Want(t, "after a login", mayOpen(), true)
 }
 
 // A program that can open a browser opens it for a login that another one has begun, with the address that the link
@@ -67,20 +73,22 @@ func TestTabForTheLoginOfAnotherProgram(t *testing.T) {
 	ssetest.Must(t, err)
 	ssetest.Want(t, "the link of the other", again, link)
 	ssetest.Want(t, "it is new", isNew, false)
-	ssetest.Want(t, "the address for a browser", c.BrowserAddress(t.Context()), here.BrowserAddress())
 	var tabs atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if c.TakeTab() {
+			if address := c.TakeTab(t.Context()); address != "" {
+				ssetest.Want(t, "the address for a browser", address, here.BrowserAddress())
 				tabs.Add(1)
 			}
 		})
 	}
 	all.Wait()
 	ssetest.Want(t, "tabs", tabs.Load(), 1)
+	// Somebody logs in while another program is about to open the address.
+	w.mustLogIn(t, o)
+	ssetest.Want(t, "the address of a login that is made", c.TakeTab(t.Context()), "")
 	s.attempt = here
 	here.end(nil, errState)
 	<-s.over
-	ssetest.Want(t, "the address after the end", c.BrowserAddress(t.Context()), "")
 }

@@ -73,14 +73,15 @@ var (
 // defines: what the server says then may be for that client alone, so nothing is remembered from it,
 // and it gets nothing from memory.
 func ClientOf(params json.RawMessage, who string) (c Client, plain bool) {
+	if len(params) > maxLastParams {
+		return clientOf(params, who)
+	}
 	key := asked{string(params), who}
 	if known, ok := lastClients.Get(key); ok {
 		return known.Client, known.plain
 	}
 	c, plain = clientOf(params, who)
-	if len(params) <= maxLastParams {
-		lastClients.Add(key, recognized{c, plain})
-	}
+	lastClients.Add(key, recognized{c, plain})
 	return c, plain
 }
 

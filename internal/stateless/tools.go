@@ -84,6 +84,7 @@ func (t *Tools) NotePage(params, result json.RawMessage) (valid json.RawMessage,
 		t.noted = hash
 		return result, nil
 	}
+	t.noted = 0 // what is broken is said each time
 	return rawjson.ReplaceMember(result, kept, "tools"), broken
 }
 

@@ -110,7 +110,7 @@ func (b *Browsers) serve(w http.ResponseWriter, r *http.Request) {
 // lending is a session during which the shared sse-server may have the browser of the window opened.
 type lending struct {
 	jsonrpc.Attributed
-	stop func() // and wait
+	stop func()
 }
 
 // Close ends the session.
@@ -139,12 +139,11 @@ func (s *Shared) lend(ctx context.Context, who *greeting) (stop func(), err erro
 		cancel()
 		return nil, err
 	}
-	var opening sync.WaitGroup
-	opening.Go(func() { // ends with lasting, or the shared sse-server
+	go func() { // ends with lasting, or the shared sse-server
 		defer response.Body.Close()
 		s.openAll(response.Body)
-	})
-	return func() { cancel(); opening.Wait() }, nil
+	}()
+	return cancel, nil
 }
 
 // openAll opens the addresses that the shared sse-server writes.

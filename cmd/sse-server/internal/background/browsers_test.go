@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -34,6 +35,15 @@ func TestWindowsOpenTheBrowser(t *testing.T) {
 		ssetest.Must(t, err)
 		return leave
 	}
+	awaitWindows := func(want int) { // until the handlers of the others have ended
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for there := -1; there != want; <-tick.C {
+			browsers.mu.Lock()
+			there = len(browsers.windows)
+			browsers.mu.Unlock()
+		}
+	}
 	isThere := func() bool { _, is := browsers.Newest(); return is }
 	open := func(address string) string {
 		ssetest.Must(t, browsers.Open(address))
@@ -51,20 +61,16 @@ func TestWindowsOpenTheBrowser(t *testing.T) {
 		ssetest.Must(t, browsers.Open(odd))
 		ssetest.Want(t, "opened after "+odd, open(address), "two "+address)
 	}
-	came, _ := browsers.Newest()
 	leaveTwo()
-	for now, _ := browsers.Newest(); now.Equal(came); now, _ = browsers.Newest() { // until the handler has ended
-	}
+	awaitWindows(1)
 	ssetest.Want(t, "opened", open(address), "one "+address)
 	leaveOne()
-	for isThere() {
-	}
+	awaitWindows(0)
 	ssetest.Want(t, "the error", errors.Is(browsers.Open(address), errNoBrowser), true)
 
 	// A window is let go at the end.
 	stop := window("three")
 	browsers.Close()
-	for isThere() {
-	}
+	awaitWindows(0)
 	stop()
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/private"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -121,7 +122,7 @@ func (s *Shared) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	conn, err := upstream.URL{Address: now.at.String(), Transport: upstream.TransportStreamable, Client: now.client,
 		Header: http.Header{instanceHeader: {who.Instance}}}.Dial(ctx)
 	session, ok := conn.(jsonrpc.Attributed)
-	if err != nil || !ok || now.OpenBrowser == nil {
+	if err != nil || !ok || now.OpenBrowser == nil || asker.FromContext(ctx) == nil { // a renewal has no person
 		return conn, err
 	}
 	stop, err := now.lend(ctx, who)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/login"
@@ -30,7 +31,7 @@ type Interactive struct {
 	Came func() (at time.Time, is bool)
 	// AtCalls has a client that comes open no browser: it is one of several servers that may need a login, and each
 	// would open a tab.
-	AtCalls bool
+	AtCalls atomic.Bool
 	Log     *slog.Logger
 
 	desk desk // nil: the credentials
@@ -42,8 +43,7 @@ type Interactive struct {
 // desk is what a person logs in with, as [login.Credentials] do.
 type desk interface {
 	Begin(ctx context.Context) (link string, isNew bool, err error)
-	BrowserAddress(ctx context.Context) string
-	TakeTab() bool
+	TakeTab(ctx context.Context) (address string)
 	LoggedInSince(then time.Time) bool
 	AwaitLogin(ctx context.Context) bool
 	Ask(ctx context.Context) (text, link string, done bool)
@@ -68,7 +68,7 @@ func (i *Interactive) isThere() bool {
 // Opened opens the browser for a client that has just come.
 func (i *Interactive) Opened() {
 	i.Credentials.Opened()
-	if i.AtCalls || !i.isThere() {
+	if i.AtCalls.Load() || !i.isThere() {
 		return
 	}
 	go func() { // ends with the timeout
@@ -93,8 +93,8 @@ func (i *Interactive) begin(ctx context.Context) error {
 	case !i.mayOpen():
 		return nil
 	}
-	address := i.at().BrowserAddress(ctx)
-	if address == "" || !i.at().TakeTab() {
+	address := i.at().TakeTab(ctx)
+	if address == "" {
 		return nil
 	}
 	i.opened = time.Now()

@@ -39,14 +39,12 @@ func (d *fakeDesk) Begin(context.Context) (string, bool, error) {
 	return "link", true, nil
 }
 
-func (d *fakeDesk) BrowserAddress(context.Context) string { return "http://127.0.0.1:1/start/x" }
-
-func (d *fakeDesk) TakeTab() bool {
+func (d *fakeDesk) TakeTab(context.Context) string {
 	if !d.tab.IsZero() && time.Since(d.tab) < login.Patience {
-		return false
+		return ""
 	}
 	d.tab = time.Now()
-	return true
+	return "http://127.0.0.1:1/start/x"
 }
 
 func (d *fakeDesk) LoggedInSince(then time.Time) bool { return d.logged.After(then) }
