@@ -97,8 +97,9 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	case resp.StatusCode == http.StatusForbidden && challenge.Params["error"] == "insufficient_scope":
 		scopes := strings.Fields(challenge.Params["scope"])
 		command := c.Command + c.source().scopesWith(scopes)
-		return false, fmt.Sprintf("the login lacks the scope %q: run in a terminal: %s", // the server's text, so in quotes
-			clip.Long(strings.Join(scopes, " ")), command), "the login at the server lacks a scope", ""
+		lacking := clip.Long(strings.Join(scopes, " ")) // the server's text, so it stands in quotes
+		return false, fmt.Sprintf("the login lacks the scope %q: run in a terminal: %s", lacking, command),
+			"the login at the server lacks a scope", ""
 	case resp.StatusCode != http.StatusUnauthorized:
 		return false, "", "", ""
 	}
