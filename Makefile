@@ -30,7 +30,7 @@ SEED      ?= 1
 # 15 minutes and more.
 TIMEOUT   ?= $(if $(TAGS),40m,15m)
 
-.PHONY: help run build docsearch api test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare compare-peers vet lint golangci clean
+.PHONY: help run build docsearch api test test-all agents test-json check-deploy deploy-needs e2e soak fuzz perf bench bench-compare compare-peers compare-logins vet lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
@@ -44,6 +44,7 @@ help:
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'perf      the benchmarks, and comparisons with other programs and handlers'
 	@echo 'compare-peers  what happens with sse-server, supergateway, mcp-proxy and mcp-remote: the table of README.md'
+	@echo 'compare-logins  what happens with sse-server and mcp-remote before a server that wants a login: the tables of docs/login.md'
 	@echo 'api       docs/reference/api.txt, the public API that version 1 promises'
 	@echo 'lint      gofmt, go vet, staticcheck, the program for Windows, and whether api has been run'
 	@echo 'golangci  golangci-lint with .golangci.yml; builds it first, which takes minutes'
@@ -154,6 +155,14 @@ compare-peers:
 	go build -C tools -trimpath -o ../bin/ ./compare ./echo ./inprocess
 	[ -d $(PEERS)/node_modules ] || (cd $(PEERS) && npm ci --ignore-scripts)
 	bin/compare --mode peers --timeout 1m --peers $(PEERS)
+
+# The tables of docs/login.md, beside mcp-remote: what happens, and then time and memory, for which nothing else may run.
+compare-logins:
+	go build -trimpath -o bin/ ./cmd/sse-server
+	go build -C tools -trimpath -o ../bin/ ./compare
+	[ -d $(PEERS)/node_modules ] || (cd $(PEERS) && npm ci --ignore-scripts)
+	bin/compare --mode logins --timeout 1m --peers $(PEERS)
+	bin/compare --mode windows --timeout 1m --peers $(PEERS)
 
 # With -race as the tests have it, so that nothing is compiled twice. It also sees the files of
 # test-all and check-deploy.

@@ -17,7 +17,7 @@ import (
 
 // arguments are the command line.
 type arguments struct {
-	Mode   string `enum:"call,connect,pairs,idle,storm,replicas,views,lists,peers" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server, or the npm package mcp-proxy. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed. replicas: calls to the replica of their session, to others, and to a gateway without NATS. views: calls through selections and views, against the gateway alone. lists: the list of tools of a view of 50 servers with 40 tools each, from memory, while they boot. peers: what happens with sse-server and with programs of npm in four situations; no speeds."`
+	Mode   string `enum:"call,connect,pairs,idle,storm,replicas,views,lists,peers,logins,windows" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server, or the npm package mcp-proxy. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed. replicas: calls to the replica of their session, to others, and to a gateway without NATS. views: calls through selections and views, against the gateway alone. lists: the list of tools of a view of 50 servers with 40 tools each, from memory, while they boot. peers: what happens with sse-server and with programs of npm in four situations; no speeds. logins: what happens with sse-server and mcp-remote in front of a server that wants a login; no speeds. windows: time and memory of ten clients of such a server, with sse-server and mcp-remote."`
 	Bin    string `default:"bin" placeholder:"DIR" help:"Where sse-server, echo, proxy, inprocess and nats-server are."`
 	Rounds int    `default:"5" help:"Rounds of each."`
 
@@ -29,7 +29,7 @@ type arguments struct {
 	Proxy    string `placeholder:"FILE" help:"call, with --transport streamable: script of the npm package mcp-proxy, with which the gateway is compared."`
 
 	Server string `placeholder:"FILE" help:"connect: script of a Node MCP server on stdio."`
-	Node   string `default:"node" help:"call, connect, peers: Node."`
+	Node   string `default:"node" help:"call, connect, peers, logins, windows: Node."`
 	Warm   int    `default:"2" help:"connect: servers that are kept started."`
 
 	Over    []string      `default:"mcp-go,go-sdk,raw,child" enum:"mcp-go,go-sdk,raw,child" help:"pairs, views: over which servers. A child is for views alone, mcp-go and go-sdk for pairs."`
@@ -37,10 +37,10 @@ type arguments struct {
 	Round   time.Duration `default:"2s" help:"pairs, storm, replicas, views: how long a round takes about."`
 	Streams int           `default:"10000" help:"idle: streams."`
 
-	Peers string        `placeholder:"DIR" help:"peers: where node_modules has supergateway, mcp-proxy and mcp-remote."`
+	Peers string        `placeholder:"DIR" help:"peers, logins, windows: where node_modules has supergateway, mcp-proxy and mcp-remote."`
 	Boot  time.Duration `default:"8s" help:"lists, peers: how long servers boot."`
 
-	Rest time.Duration `default:"2s" help:"idle, storm: how long streams that opened, or closed, get to come to rest."`
+	Rest time.Duration `default:"2s" help:"idle, storm, windows: how long streams that opened, or closed, or programs, get to come to rest."`
 
 	Timeout time.Duration `default:"30s" help:"For each start, connection and answer."`
 }
@@ -112,6 +112,10 @@ func (a *arguments) compare(ctx context.Context, w io.Writer) error {
 		return a.compareReplicas(ctx, w)
 	case "peers":
 		return a.comparePeers(ctx, w)
+	case "logins":
+		return a.compareLogins(ctx, w)
+	case "windows":
+		return a.compareWindows(ctx, w)
 	}
 	return a.compareCalls(ctx, w)
 }
