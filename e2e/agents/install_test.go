@@ -85,33 +85,40 @@ func version(name string) (string, error) {
 	return p.Version, err
 }
 
-// program is the built sse-server.
+// program is the folder of the built sse-server, and of the issuer of tools.
 var program struct {
 	once sync.Once
 	dir  string
 	err  error
 }
 
-// sseServer returns the path of the built sse-server. It is built without the race detector: the
-// tests are about time too.
+// sseServer returns the path of the built sse-server.
 func sseServer(t *testing.T) string {
+	t.Helper()
+	return built(t, "sse-server")
+}
+
+// built returns the path of a program. It is built without the race detector: the tests are about time too.
+func built(t *testing.T, name string) string {
 	t.Helper()
 	program.once.Do(func() {
 		if program.dir, program.err = os.MkdirTemp("", "sse-server-agents-"); program.err != nil {
 			return
 		}
-		build := exec.Command("go", "build", "-C", "../..", "-o", program.dir, "./cmd/sse-server")
-		if out, err := build.CombinedOutput(); err != nil {
-			program.err = fmt.Errorf("build: %w\n%s", err, out)
+		for dir, pkg := range map[string]string{"../..": "./cmd/sse-server", "../../tools": "./issuer"} {
+			build := exec.Command("go", "build", "-C", dir, "-o", program.dir, pkg)
+			if out, err := build.CombinedOutput(); err != nil {
+				program.err = fmt.Errorf("build: %w\n%s", err, out)
+			}
 		}
 	})
 	if program.err != nil {
 		t.Fatal(program.err)
 	}
-	return filepath.Join(program.dir, "sse-server")
+	return filepath.Join(program.dir, name)
 }
 
-// removeProgram removes what sseServer has built.
+// removeProgram removes what was built.
 func removeProgram() error {
 	if program.dir == "" {
 		return nil

@@ -165,6 +165,9 @@ func (m *model) next(t turn, body string) action {
 		if own := marked.FindStringSubmatch(tool.description); own != nil {
 			m.offered[own[1]] = tool
 		}
+		if strings.Contains(tool.description, loginMark) {
+			m.offered[loginTool] = tool
+		}
 	}
 	for _, raw := range t.results {
 		for _, found := range declared.FindAllStringSubmatch(string(raw), -1) {

@@ -44,6 +44,7 @@ var columns = [][]string{
 	},
 	{"view cold", "view 8s", "view again 8s", "init"},
 	{"restart /mcp", "restart /sse", "server dies", "long call", "with progress", "new tool", "elicitation"},
+	{"login", "login ended"},
 	{"80 tools", "64 characters", "$ref, anyOf", "1 MiB", "image", "isError", "structured"},
 }
 
