@@ -15,8 +15,8 @@ import (
 
 // Reasons of the errors that requests to a remote server get, in data.reason.
 const (
-	// reasonUnauthorized is known to the handshake, as metrics.ReasonDenied.
-	reasonUnauthorized = "unauthorized"
+	// ReasonUnauthorized is known to the handshake, as metrics.ReasonDenied.
+	ReasonUnauthorized = "unauthorized"
 	ReasonRefused      = "request_refused"
 	reasonRateLimited  = "rate_limited"
 	reasonBusy         = "server_busy"

@@ -277,7 +277,7 @@ func (e *Endpoint) StatusError(resp *http.Response, text []byte) *jsonrpc.Error 
 	}
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
-		data.Reason = reasonUnauthorized
+		data.Reason = ReasonUnauthorized
 		if body, ok := resp.Body.(unauthorized); ok && body.isForAll() {
 			return NewError(data, "%s", body.full)
 		} else if ok && body.full != "" {

@@ -2,6 +2,8 @@ package remote_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -164,6 +166,41 @@ func TestProbesNeedALogin(t *testing.T) {
 	_, err := remote.URL{Address: closedTo(t, "", legacyServer), Credentials: p}.Dial(t.Context())
 	ssetest.WantText(t, "Dial", err, "log in at L") // for the operator
 	ssetest.Want(t, "questions", p.asked.Load()+p.opened.Load(), int32(0))
+}
+
+// A login ends in a session: the first list that the server refuses ends the session, whose place one has that the client
+// does not lose its tools in, and the list is asked for again there. A server that has given no list says itself what
+// it wants, as without the login it may open sessions, and give no lists.
+func TestLoginsThatEndInASession(t *testing.T) {
+	const list = `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`
+	for name, serve := range map[string]upstreamtest.Handler{"streamable": legacyServer, "stateless": modernServer} {
+		for _, hasList := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, hasList), func(t *testing.T) {
+				p := &person{full: "log in at L", public: "log in at L"}
+				p.loggedIn.Store(true)
+				conn := dialFor(t, remote.URL{Address: closedTo(t, "tools/list", serve), Credentials: p})
+				upstreamtest.Send(t, conn, upstreamtest.Initialize)
+				upstreamtest.Recv(t, conn)
+				upstreamtest.Send(t, conn, upstreamtest.Initialized)
+				if hasList {
+					upstreamtest.Send(t, conn, fmt.Sprintf(list, 5))
+					ssetest.WantText(t, "the list", upstreamtest.Recv(t, conn), `"result"`)
+				}
+				p.loggedIn.Store(false)
+				upstreamtest.Send(t, conn, fmt.Sprintf(list, 6))
+				got, err := conn.Recv()
+				if !hasList {
+					ssetest.Must(t, err)
+					ssetest.WantText(t, "the answer", string(got), "log in at L")
+					return
+				}
+				of, ok := errors.AsType[*jsonrpc.NotTakenError](err)
+				if !ok || of.ID != "6" {
+					t.Errorf("the end of the session: %s, %v", got, err)
+				}
+			})
+		}
+	}
 }
 
 // A login that lacks a scope says so, also where the server would let initialize pass, which it does not know.

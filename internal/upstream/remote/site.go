@@ -152,8 +152,9 @@ func redirect(next func(*http.Request, []*http.Request) error) func(*http.Reques
 // is logged in.
 type releasing struct {
 	jsonrpc.Attributed
-	release func()
-	notes   *notes // nil: there are none
+	release  func()
+	notes    *notes    // nil: there are none
+	loginEnd *loginEnd // nil: nobody can be asked for a login
 }
 
 var _ jsonrpc.Stateless = (*releasing)(nil)
@@ -167,6 +168,7 @@ func (r *releasing) Stateless() bool {
 // Send sends a message.
 func (r *releasing) Send(msg []byte) error {
 	r.notes.sent(msg)
+	r.loginEnd.sent(msg)
 	return r.Attributed.Send(msg)
 }
 
@@ -179,10 +181,14 @@ func (r *releasing) Recv() ([]byte, error) {
 // RecvFor returns the next message.
 func (r *releasing) RecvFor() (msg []byte, request jsonrpc.ID, err error) {
 	msg, request, err = r.Attributed.RecvFor()
-	if err == nil {
-		r.notes.received(msg)
+	if err != nil {
+		return msg, request, err
 	}
-	return msg, request, err
+	r.notes.received(msg)
+	if err := r.loginEnd.received(msg); err != nil {
+		return nil, "", err
+	}
+	return msg, request, nil
 }
 
 // Close ends the session, and releases the HTTP client.

@@ -152,7 +152,15 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		release()
 		return nil, err
 	}
-	return &releasing{c, release, u.notes}, nil
+	return &releasing{c, release, u.notes, u.loginEnd(ctx)}, nil
+}
+
+// loginEnd returns what notices the end of the login in a session; nil if there may be no session in its place then.
+func (u URL) loginEnd(ctx context.Context) *loginEnd {
+	if !u.mayStandIn(ctx) {
+		return nil
+	}
+	return &loginEnd{loggedIn: u.Credentials.(standin.Asker).LoggedIn, asked: make(map[jsonrpc.ID]bool)}
 }
 
 // standIn returns what opens a session in the place of one with a server that needs a login. It opens none, and returns
