@@ -24,7 +24,7 @@ const (
 )
 
 // linkOf matches the link of a login in what comes back to a model.
-var linkOf = regexp.MustCompile(`Log in at (http://127\.0\.0\.1:[^\s"\\]+)`)
+var linkOf = regexp.MustCompile(`http://127\.0\.0\.1:\d+/authorize[^\s"\\]+`)
 
 // A server wants a login. An agent that comes first has one tool, and its model gets the link from that; after the
 // login it has the tools of the server, at its next start at the latest. When the login has ended, the agent has them
@@ -45,17 +45,21 @@ func TestLogin(t *testing.T) {
 		}
 		p.runAgain(steps)
 		hasLink, words := p.hasLink(0), ""
-		if hasLink && !p.echoed(3) {
-			p.runAgain(calls(hello)(p))
-			hasLink, words = p.echoed(0), "after its next start"
+		if !p.echoed(3) {
+			words = "after its next start"
 		}
-		p.point("login", hasLink, words)
+		p.runAgain(calls(hello)(p)) // it lists the tools before a call, and so they are known later
+		p.point("login", hasLink && p.echoed(0), words)
 
 		endLogins()
 		steps = calls(hello, hello)(p)
 		steps[1].before = func() { p.visitLink(0) }
 		p.runAgain(steps)
-		p.point("login ended", p.hasLink(0) && p.echoed(1), "")
+		words = ""
+		if result, _ := p.m.result(0); p.hasLink(0) && !strings.Contains(result, "Log in at http") {
+			words = "in an error of its own" // it does not know the answer that it has declared
+		}
+		p.point("login ended", p.hasLink(0) && p.echoed(1), words)
 	})
 }
 
@@ -103,13 +107,13 @@ func (p *played) hasLink(at int) bool {
 // visitLink is a person who opens the link in a result, and agrees to all.
 func (p *played) visitLink(at int) {
 	result, _ := p.m.result(at)
-	link := linkOf.FindStringSubmatch(result)
-	if link == nil {
+	link := linkOf.FindString(result)
+	if link == "" {
 		return // the point fails
 	}
 	jar, _ := cookiejar.New(nil)
 	client := &http.Client{Jar: jar, Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get(link[1])
+	resp, err := client.Get(link)
 	if err != nil {
 		p.t.Errorf("the link: %v", err)
 		return

@@ -3,6 +3,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -171,8 +172,9 @@ func (m *model) next(t turn, body string) action {
 	}
 	for _, raw := range t.results {
 		for _, found := range declared.FindAllStringSubmatch(string(raw), -1) {
-			if _, ok := m.offered[found[2]]; !ok {
-				m.offered[found[2]] = offer{name: found[1]}
+			own := cmp.Or(found[2], loginTool)
+			if _, ok := m.offered[own]; !ok {
+				m.offered[own] = offer{name: found[1]}
 			}
 		}
 	}
@@ -245,7 +247,7 @@ func (m *model) take(at int, t turn) action {
 // it is offered in what a search for tools has returned, however often its quotes are escaped.
 var (
 	marked   = regexp.MustCompile(`Known to its server as \[([^]]+)\]`)
-	declared = regexp.MustCompile(`\\*"name\\*": *\\*"([^"\\]+)\\*", *\\*"description\\*": *\\*"Known to its server as \[([^]]+)\]`)
+	declared = regexp.MustCompile(`\\*"name\\*": *\\*"([^"\\]+)\\*", *\\*"description\\*": *\\*"(?:Known to its server as \[([^]]+)\]|` + loginMark + `)`)
 )
 
 // result returns what came back to the model for a step, and false if nothing did.
