@@ -165,6 +165,38 @@ func (p *protected) runLogin(t *testing.T, env map[string]string, args ...string
 	return out.String()
 }
 
+// Where the browser is on another machine, a person pastes the address at which that ends, also after something else.
+func TestLoginByAPastedAddress(t *testing.T) {
+	remote, env := newProtected(t), clitest.State(t)
+	stdin, typed := io.Pipe()
+	defer typed.Close() // ends what reads it
+	var out, log output
+	m := &Main{Args: []string{"login", remote.URL + "/mcp", "--no-browser"}, Stdin: stdin, Stdout: &out, Stderr: &log,
+		LookupEnv: clitest.Environment(env), Notify: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) }}
+	code := make(chan int, 1)
+	go func() { code <- m.Run() }()
+	paste := func(line, answer string) {
+		_, err := io.WriteString(typed, line+"\n")
+		ssetest.Must(t, err)
+		out.await(t, 1, answer)
+	}
+	out.await(t, 1, "Paste it here")
+	elsewhere := newClient(t, &http.Transport{})
+	elsewhere.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := elsewhere.Get(remote.linkIn(t, out.String()))
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	address := resp.Header.Get("Location")
+	paste("", "Paste it here")
+	paste("what is this?", "want the whole address that the browser shows at the end, which begins with http://127.0.0.1:")
+	paste(strings.Replace(address, "state=", "state=x", 1), "this address is not of the login that waits")
+	paste("  "+address+"\r", "Logged in at "+remote.URL+"/mcp, by "+remote.URL)
+	ssetest.Want(t, "exit code", <-code, exit.OK)
+	remote.wantNoSecret(t, "the output of login", out.String()+log.String())
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp")
+	ssetest.Want(t, "tools", toolsOf(t, connectTo(t, p.url)), "whoami")
+}
+
 // One login serves all clients of a gateway, and logout ends it.
 func TestLoginIsUsed(t *testing.T) {
 	remote := newProtected(t)

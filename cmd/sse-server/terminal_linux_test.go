@@ -19,6 +19,13 @@ import (
 // newTerminal returns a terminal, and what is on its screen.
 func newTerminal(t *testing.T) (end *os.File, screen *output) {
 	t.Helper()
+	end, screen, _ = newKeyboard(t)
+	return end, screen
+}
+
+// newKeyboard is newTerminal, and returns what types there.
+func newKeyboard(t *testing.T) (end *os.File, screen *output, master *os.File) {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	ssetest.Must(t, err)
 	ssetest.Must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
@@ -36,7 +43,7 @@ func newTerminal(t *testing.T) (end *os.File, screen *output) {
 		<-read
 		_ = master.Close()
 	})
-	return end, screen
+	return end, screen, master
 }
 
 // On a terminal a server that fails is one block: neither what it writes nor the tries after it surround that. A server

@@ -23,12 +23,16 @@ func TestLogin(t *testing.T) {
 		scopes  string // that were asked for
 		fails   string // with this text
 	}{
-		"registration":                {how: "a client registered", scopes: "offline_access"},
-		"scopes of metadata":          {set: func(w *world) { w.scopes = []string{"read", "write"} }, scopes: "read write offline_access"},
-		"scopes of challenge":         {set: func(w *world) { w.scopes, w.challenge = []string{"read"}, `scope="call list"` }, scopes: "call list offline_access"},
-		"scopes of the person":        {set: func(w *world) { w.scopes = []string{"read"} }, options: func(_ *world, o *Options) { o.Scopes = []string{"mine"} }, scopes: "mine offline_access"},
-		"secret":                      {set: func(w *world) { w.confidential = true }, how: "a client registered"},
-		"OpenID Connect":              {set: func(w *world) { w.oidcOnly = true }, how: "a client registered"},
+		"registration":                          {how: "a client registered", scopes: "offline_access"},
+		"scopes of metadata":                    {set: func(w *world) { w.scopes = []string{"read", "write"} }, scopes: "read write offline_access"},
+		"scopes of challenge":                   {set: func(w *world) { w.scopes, w.challenge = []string{"read"}, `scope="call list"` }, scopes: "call list offline_access"},
+		"scopes of the person":                  {set: func(w *world) { w.scopes = []string{"read"} }, options: func(_ *world, o *Options) { o.Scopes = []string{"mine"} }, scopes: "mine offline_access"},
+		"secret":                                {set: func(w *world) { w.confidential = true }, how: "a client registered"},
+		"OpenID Connect":                        {set: func(w *world) { w.oidcOnly = true }, how: "a client registered"},
+		"an issuer with a path":                 {set: func(w *world) { w.path = "/tenant/one" }, how: "a client registered"},
+		"an issuer with a path, OpenID Connect": {set: func(w *world) { w.path, w.oidcOnly, w.appends = "/tenant", true, true }, how: "a client registered"},
+		"an issuer with a path, no metadata": {set: func(w *world) { w.path, w.noMetadata = "/tenant", true },
+			fails: "/.well-known/oauth-authorization-server/tenant, "},
 		"its resource begins the URL": {set: func(w *world) { w.resource = w.server.URL }},
 		"2025-03-26, metadata":        {set: func(w *world) { w.noResource = true }, how: "a client registered"},
 		"2025-03-26, none":            {set: func(w *world) { w.noResource, w.noMetadata = true, true }, how: "a client registered"},
@@ -51,7 +55,10 @@ func TestLogin(t *testing.T) {
 		"no metadata of a named issuer":                {set: func(w *world) { w.noMetadata = true }, fails: "has no metadata at"},
 		"iss of another issuer":                        {set: func(w *world) { w.iss = "https://evil.example" }, fails: "the answer is of another issuer"},
 		"no login":                                     {set: func(w *world) { w.isOpen, w.noResource, w.noMetadata = true, true, true }, fails: ErrNoLogin.Error()},
-		"HTML at the token endpoint":                   {set: func(w *world) { w.token = answers(200, "text/html", "<p>access_token") }, fails: "gave no token that can be read"},
+		"two answers in one at the token endpoint": {set: func(w *world) {
+			w.token = answers(200, "application/json", `{"access_token":"a","token_type":"Bearer"}{"access_token":"b","token_type":"Bearer"}`)
+		}, fails: "gave no token that can be read"},
+		"HTML at the token endpoint": {set: func(w *world) { w.token = answers(200, "text/html", "<p>access_token") }, fails: "gave no token that can be read"},
 		"an error at the token endpoint": {set: func(w *world) {
 			w.token = answers(500, "application/json", `{"error":"server_error","error_description":"x"}`)
 		}, fails: `answered 500 "server_error"`},

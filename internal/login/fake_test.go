@@ -30,6 +30,8 @@ type world struct {
 	scopes         []string
 	noMetadata     bool   // of the issuer
 	oidcOnly       bool   // they are where OpenID Connect has them
+	path           string // of the issuer
+	appends        bool   // it has its metadata below its path alone
 	named          string // issuer in its metadata; default: its URL
 	noPKCE         bool
 	noRegistration bool
@@ -106,7 +108,7 @@ func (w *world) serveServer(rw http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(rw, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	case strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") && !w.noResource && !w.noWellKnown,
 		r.URL.Path == "/metadata" && w.noWellKnown:
-		writeJSON(rw, map[string]any{"resource": or(w.resource, w.url()), "authorization_servers": []string{w.issuer.URL},
+		writeJSON(rw, map[string]any{"resource": or(w.resource, w.url()), "authorization_servers": []string{w.issuer.URL + w.path},
 			"scopes_supported": w.scopes})
 	case w.noResource: // MCP 2025-03-26: it is its own issuer
 		w.serveLocked(rw, r, w.server.URL)
@@ -127,13 +129,34 @@ func writeJSON(rw http.ResponseWriter, v any) {
 	_ = json.NewEncoder(rw).Encode(v)
 }
 
+// pathAt returns what a path is at an issuer without one; empty: it is none of this issuer. Its metadata are at
+// /.well-known/NAME/PATH (RFC 8414), or at /PATH/.well-known/NAME (OpenID Connect discovery).
+func (w *world) pathAt(path string) string {
+	if w.path == "" {
+		return path
+	}
+	if name, ok := strings.CutPrefix(path, "/.well-known/"); ok {
+		name, ok = strings.CutSuffix(name, w.path)
+		if !ok || w.appends {
+			return ""
+		}
+		return "/.well-known/" + name
+	}
+	rest, ok := strings.CutPrefix(path, w.path)
+	if !ok || strings.HasPrefix(rest, "/.well-known/") && !w.appends {
+		return ""
+	}
+	return rest
+}
+
 func (w *world) serveIssuer(rw http.ResponseWriter, r *http.Request) {
+	r.URL.Path = w.pathAt(r.URL.Path)
 	if r.URL.Path == "/token" && w.token != nil && w.token(rw, r) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.serveLocked(rw, r, w.issuer.URL)
+	w.serveLocked(rw, r, w.issuer.URL+w.path)
 }
 
 func (w *world) serveLocked(rw http.ResponseWriter, r *http.Request, base string) {

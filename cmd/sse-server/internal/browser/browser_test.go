@@ -1,8 +1,10 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -60,12 +62,21 @@ func TestOpen(t *testing.T) {
 }
 
 func TestIsThere(t *testing.T) {
-	for want, all := range map[bool][]map[string]string{
-		true:  {{"BROWSER": "firefox"}, {"BROWSER": "x", "SSH_TTY": "/dev/pts/1"}},
-		false: {{"SSH_CONNECTION": "x", "DISPLAY": ":0"}},
+	needsNoDisplay := runtime.GOOS == "windows" || runtime.GOOS == "darwin"
+	for _, test := range []struct {
+		vars map[string]string
+		want bool
+	}{
+		{nil, needsNoDisplay},
+		{map[string]string{"DISPLAY": "", "WAYLAND_DISPLAY": ""}, needsNoDisplay},
+		{map[string]string{"DISPLAY": ":0"}, true},
+		{map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, true},
+		{map[string]string{"BROWSER": "firefox"}, true},
+		{map[string]string{"BROWSER": "", "DISPLAY": ":0"}, true},
+		{map[string]string{"BROWSER": "x", "SSH_TTY": "/dev/pts/1"}, true},
+		{map[string]string{"SSH_CONNECTION": "x", "DISPLAY": ":0"}, false},
+		{map[string]string{"SSH_TTY": "/dev/pts/1", "WAYLAND_DISPLAY": "wayland-0"}, false},
 	} {
-		for _, vars := range all {
-			ssetest.Want(t, vars["BROWSER"]+vars["SSH_CONNECTION"], IsThere(lookUp(vars)), want)
-		}
+		ssetest.Want(t, fmt.Sprint(test.vars), IsThere(lookUp(test.vars)), test.want)
 	}
 }

@@ -73,8 +73,8 @@ func (cmd *Command) Login(c *config.Config) int {
 	attempt, err := login.Begin(ctx, login.Options{
 		Server: remote.Address, Header: remote.Header, Store: login.NewStore(c.StateDir),
 		ClientID: c.LogIn.ClientID, ClientSecret: secret, Issuer: c.LogIn.Issuer, Scopes: c.LogIn.Scope,
-		NoResource: c.LogIn.NoResource, Port: int(c.LogIn.Port), Confirm: cmd.confirm(),
-		ConfirmElsewhere: cmd.confirmElsewhere(), EndpointHosts: c.LogIn.EndpointHost,
+		NoResource: c.LogIn.NoResource, Port: int(c.LogIn.Port), Confirm: cmd.confirm(ctx),
+		ConfirmElsewhere: cmd.confirmElsewhere(ctx), EndpointHosts: c.LogIn.EndpointHost,
 	})
 	switch {
 	case interrupted() != nil:
@@ -125,27 +125,38 @@ func readSecret(path string) (string, error) {
 }
 
 // confirm returns what asks the person whether to log in at an issuer of another site; nil: nobody can be asked.
-func (cmd *Command) confirm() func(server, issuer string) bool {
-	return cmd.question("The server %s has its tokens from %s, which is another site.\nLog in there? [y/N] ")
+func (cmd *Command) confirm(ctx context.Context) func(server, issuer string) bool {
+	return cmd.question(ctx, "The server %s has its tokens from %s, which is another site.\nLog in there? [y/N] ")
 }
 
 // confirmElsewhere returns what asks the person whether to log in with an issuer that names addresses of another site;
 // nil: nobody can be asked.
-func (cmd *Command) confirmElsewhere() func(issuer, addresses string) bool {
-	return cmd.question("The issuer %s names addresses of another site: %s.\n" +
+func (cmd *Command) confirmElsewhere(ctx context.Context) func(issuer, addresses string) bool {
+	return cmd.question(ctx, "The issuer %s names addresses of another site: %s.\n"+
 		"It gets what you allow there. Do both belong together? [y/N] ")
 }
 
-// question returns what asks the person a question with two texts; nil: nobody can be asked.
-func (cmd *Command) question(format string) func(first, second string) bool {
+// question returns what asks the person a question with two texts, whose answer is no at the end of ctx; nil: nobody
+// can be asked.
+func (cmd *Command) question(ctx context.Context, format string) func(first, second string) bool {
 	file, isFile := cmd.Stdin.(*os.File)
 	if !isFile || !terminal.Is(file) {
 		return nil
 	}
 	return func(first, second string) bool {
 		fmt.Fprintf(cmd.Stdout, format, plaintext.Visible(first), plaintext.Visible(second))
-		answer, _ := bufio.NewReader(file).ReadString('\n')
-		return terminal.IsYes(answer)
+		answer := make(chan string, 1)
+		go func() { // ends with a line, or with the program: a terminal cannot be interrupted
+			line, _ := bufio.NewReader(file).ReadString('\n')
+			answer <- line
+		}()
+		select {
+		case line := <-answer:
+			return terminal.IsYes(line)
+		case <-ctx.Done():
+			fmt.Fprintln(cmd.Stdout)
+			return false
+		}
 	}
 }
 
