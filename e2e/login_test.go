@@ -141,7 +141,7 @@ func keptLogin(t *testing.T) (file string, kept map[string]any) {
 // that the issuer answers with invalid_grant.
 func endLogin(t *testing.T) {
 	t.Helper()
-	file, kept := keptLogin(t)
+	_, kept := keptLogin(t)
 	client := kept["client"].(map[string]any)
 	resp, err := http.PostForm(kept["revokeUrl"].(string), url.Values{
 		"token": {kept["refreshToken"].(string)}, "token_type_hint": {"refresh_token"}, "client_id": {client["id"].(string)},
@@ -149,10 +149,7 @@ func endLogin(t *testing.T) {
 	ssetest.Must(t, err)
 	resp.Body.Close()
 	ssetest.Want(t, "the answer to the revocation", resp.StatusCode, http.StatusOK)
-	kept["expiry"] = time.Now().Add(-time.Minute)
-	data, err := json.Marshal(kept)
-	ssetest.Must(t, err)
-	ssetest.Must(t, os.WriteFile(file, data, 0o600))
+	expireLogin(t)
 }
 
 // callEcho calls the tool echo, and returns the text of the answer.
@@ -378,12 +375,9 @@ func TestNobodySeesASecretOfALogin(t *testing.T) {
 	ssetest.Want(t, "a call with the login", text, "hi")
 	look("with the login")
 
-	file, kept := keptLogin(t)
+	expireLogin(t)
+	_, kept := keptLogin(t)
 	was := kept["accessToken"]
-	kept["expiry"] = time.Now().Add(-time.Minute)
-	data, err := json.Marshal(kept)
-	ssetest.Must(t, err)
-	ssetest.Must(t, os.WriteFile(file, data, 0o600))
 	text, _ = callEcho(t, session)
 	ssetest.Want(t, "a call with the refreshed login", text, "hi")
 	if _, kept = keptLogin(t); kept["accessToken"] == was {

@@ -153,12 +153,19 @@ func connectSDK(t *testing.T, at string) *mcp.ClientSession {
 // token.
 func expireLogin(t *testing.T) (refresh string) {
 	t.Helper()
+	kept := changeLogin(t, func(kept map[string]any) { kept["expiry"] = time.Now().Add(-time.Minute) })
+	return kept["refreshToken"].(string)
+}
+
+// changeLogin changes the file of the only login, and returns what it has then.
+func changeLogin(t *testing.T, change func(kept map[string]any)) map[string]any {
+	t.Helper()
 	file, kept := keptLogin(t)
-	kept["expiry"] = time.Now().Add(-time.Minute)
+	change(kept)
 	data, err := json.Marshal(kept)
 	ssetest.Must(t, err)
 	ssetest.Must(t, os.WriteFile(file, data, 0o600))
-	return kept["refreshToken"].(string)
+	return kept
 }
 
 // killInRefresh has a gateway refresh the login, and kills it where the issuer stops.

@@ -1,9 +1,10 @@
 // An OAuth issuer for tests: oidc-provider with resource indicators, dynamic registration,
 // introspection and revocation, in which alice is logged in and consents to all. It prints its
 // URL, and on stderr each code, verifier and token that passes. Tokens for a resource whose path begins with /opaque are
-// opaque, others are JWTs. With "device" it has the device flow too.
+// opaque, others are JWTs. With "device" it has the device flow too, and with "rotates" it takes each refresh token once,
+// whoever has it.
 //
-//   node provider.mjs [device]
+//   node provider.mjs [device] [rotates]
 import { createServer } from "node:http";
 import { Provider } from "oidc-provider";
 
@@ -23,6 +24,7 @@ const provider = new Provider(issuer, {
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   findAccount: (_, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
   issueRefreshToken: () => true,
+  ...(process.argv.includes("rotates") && { rotateRefreshToken: true }),
   features: {
     devInteractions: { enabled: false },
     deviceFlow: { enabled: process.argv.includes("device") },
