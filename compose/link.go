@@ -92,7 +92,7 @@ func (l *link) event(e linkEvent, kind merge.Kind) {
 	case finish:
 		l.s.leaving[l] = true
 		l.s.view.known.leave(l)
-		if !l.s.hasOpen(l.conn) {
+		if !l.s.hasOpen(l.conn, openRequest.any) {
 			l.event(quiet, kind)
 		}
 	case end:

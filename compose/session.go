@@ -136,25 +136,21 @@ type openRequest struct {
 	isCancelled bool           // by the client: the member need not answer it
 }
 
-// hasOpen reports whether a connection has a request of the client.
-func (s *session) hasOpen(c *conn) bool {
+// hasOpen reports whether a connection has a request of the client for which is holds.
+func (s *session) hasOpen(c *conn, is func(openRequest) bool) bool {
 	for _, r := range s.open {
-		if r.conn == c {
+		if r.conn == c && is(r) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayAskInCall reports whether a connection has a request of the client in which a server may ask something.
-func (s *session) mayAskInCall(c *conn) bool {
-	for _, r := range s.open {
-		if r.conn == c && !r.isCancelled && stateless.AsksInput(r.method) {
-			return true
-		}
-	}
-	return false
-}
+// any holds for each request.
+func (openRequest) any() bool { return true }
+
+// mayAsk reports whether a server may ask something in the request.
+func (r openRequest) mayAsk() bool { return !r.isCancelled && stateless.AsksInput(r.method) }
 
 // initialize opens the links, and answers. What members answer while they are called is in the answer of the view.
 func (s *session) initialize(r request) {

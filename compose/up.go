@@ -119,7 +119,7 @@ func (s *session) isOfSeveral() bool {
 
 // checkQuiet ends a link that is leaving, when it has answered everything.
 func (l *link) checkQuiet() {
-	if l.state == leaving && !l.s.hasOpen(l.conn) {
+	if l.state == leaving && !l.s.hasOpen(l.conn, openRequest.any) {
 		l.event(quiet, merge.Tools)
 	}
 }
@@ -243,7 +243,7 @@ func (s *session) ask(c *conn, m *jsonrpc.Message) (told []byte, id jsonrpc.ID) 
 // another member has. Roots are those of the client, whichever request it answers.
 func (s *session) askedIn(c *conn, m *jsonrpc.Message, request jsonrpc.ID) jsonrpc.ID {
 	asks := m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample
-	if asks && request == "" && s.setup.several() && !s.mayAskInCall(c) {
+	if asks && request == "" && s.setup.several() && !s.hasOpen(c, openRequest.mayAsk) {
 		return mcp.NoRequest
 	}
 	return request

@@ -7,14 +7,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/upstream/standin"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // IsPlanned reports whether a session has ended because it was only in the place of one with the server until somebody
-// logged in there. That is no failure of the server.
-func IsPlanned(why error) bool { return errors.Is(why, standin.ErrLoggedIn) }
+// logged in there: the error has a method Planned that says so. That is no failure of the server.
+func IsPlanned(why error) bool {
+	planned, ok := errors.AsType[interface {
+		error
+		Planned() bool
+	}](why)
+	return ok && planned.Planned()
+}
 
 // Phase is where a handshake failed.
 type Phase string

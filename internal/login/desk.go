@@ -239,11 +239,17 @@ func (s *source) askFile(suffix string) string {
 	return filepath.Join(s.store.dir, hash(s.server)+suffix)
 }
 
-// AwaitLogin waits until somebody is logged in, or ctx ends, and reports whether somebody is.
+// AwaitLogin waits until somebody is logged in, or ctx ends, and reports whether somebody is. All that wait at one
+// server search the folder once a second together.
 func (c Credentials) AwaitLogin(ctx context.Context) bool {
+	s := c.source()
+	isIn := func() bool {
+		l, err := s.current()
+		return err == nil && l != nil && s.isGood(l)
+	}
 	ticker := time.NewTicker(awaitPoll)
 	defer ticker.Stop()
-	for !c.LoggedIn() {
+	for !isIn() {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():

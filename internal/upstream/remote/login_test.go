@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -54,6 +55,17 @@ func (p *person) Advise(_ context.Context, resp *http.Response, asks bool) (agai
 }
 
 func (p *person) LoggedIn() bool { return p.loggedIn.Load() }
+
+func (p *person) AwaitLogin(ctx context.Context) bool {
+	for !p.LoggedIn() {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
 
 func (p *person) Opened() { p.opened.Add(1) }
 

@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,12 +21,21 @@ import (
 )
 
 // ErrLoggedIn ends the session once somebody has logged in.
-var ErrLoggedIn = errors.New("somebody has logged in at the server")
+var ErrLoggedIn error = loggedIn{}
+
+type loggedIn struct{}
+
+func (loggedIn) Error() string { return "somebody has logged in at the server" }
+
+// Planned says that the end is no failure of the server: see handshake.IsPlanned.
+func (loggedIn) Planned() bool { return true }
 
 // Asker knows whether somebody is logged in, and asks for it.
 type Asker interface {
 	// LoggedIn reports whether there is a login.
 	LoggedIn() bool
+	// AwaitLogin waits until somebody is logged in, or ctx ends, and reports whether somebody is.
+	AwaitLogin(ctx context.Context) bool
 	// Opened is told of a session, whose client wants the server. It does not wait.
 	Opened()
 	// Ask returns what a person is told to do, the address to visit in it, if there is one, and whether somebody has
@@ -36,8 +44,6 @@ type Asker interface {
 }
 
 const (
-	// lookEvery is how often a session looks whether somebody has logged in.
-	lookEvery = time.Second
 	// askTimeout bounds a question for a login.
 	askTimeout = 25 * time.Second
 	// visitTimeout bounds how long a request that is sent again after a visit waits for the login.
@@ -88,16 +94,9 @@ func New(asker Asker, recall func(params json.RawMessage) *remember.Answers) *Co
 
 // watch ends the session when somebody has logged in.
 func (c *Conn) watch() {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for !c.asker.LoggedIn() {
-		select {
-		case <-ticker.C:
-		case <-c.ctx.Done():
-			return
-		}
+	if c.asker.AwaitLogin(c.ctx) {
+		c.end()
 	}
-	c.end()
 }
 
 // end tells the client that its person has done what it was asked for, and ends the session. The oldest request that
@@ -289,16 +288,7 @@ func (c *Conn) settle(w *waiting) bool {
 func (c *Conn) awaitVisit(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
 	defer cancel()
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for !c.asker.LoggedIn() {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
+	return c.asker.AwaitLogin(ctx)
 }
 
 // keyOf returns what is the same in a request that a client sends again.
