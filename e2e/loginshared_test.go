@@ -100,3 +100,39 @@ func TestViewWithAServerThatWaitsForALogin(t *testing.T) {
 		})
 	}
 }
+
+// A window whose server waits for a login that a gateway has begun, and of which it has only given the link, opens the
+// browser for that: the clients of both have the tools of the server after it.
+func TestWindowOpensTheLoginOfAGateway(t *testing.T) {
+	t.Parallel()
+	_, base := startProtected(t, startIssuer(t), "")
+	server := base + "/jwt/mcp"
+	session := connectSDK(t, startGateway(t, "--url", server).url)
+	text, isError := callText(t, session, "login", nil)
+	ssetest.Want(t, "the tool login fails", isError, false)
+	linkIn(t, text)
+	script, pages := newBrowser(t)
+	for _, args := range [][]string{{"--url", server}, {"--no-login", "--url", server}, {"--url", server}} {
+		a := startAgentIn(t, "", []string{"BROWSER=" + script}, overStdio(t, patient(args...)...)...)
+		a.awaitTools(t, "echo")
+	}
+	for isError = true; isError; { // until the test is over
+		text, isError = callEcho(t, session)
+	}
+	ssetest.Want(t, "echo at the gateway", text, "hi")
+	ssetest.Want(t, "pages that were opened", pages(), 1)
+}
+
+// Windows that share a program by its name open the browser too.
+func TestProgramSharedByNameOpensTheBrowser(t *testing.T) {
+	t.Parallel()
+	_, base := startProtected(t, startIssuer(t), "")
+	endShared(t)
+	script, pages := newBrowser(t)
+	for range 2 {
+		a := startAgentIn(t, "", []string{"BROWSER=" + script}, overStdio(t, patient("--connect", "http://127.0.0.1:1/mcp", "--url", base+"/jwt/mcp")...)...)
+		a.awaitTools(t, "echo")
+		ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
+	}
+	ssetest.Want(t, "pages that were opened", pages(), 1)
+}

@@ -196,3 +196,28 @@ func TestPersonWhoComesLater(t *testing.T) {
 		}
 	})
 }
+
+// A client that comes opens the browser, unless its server is one of several that may need a login, or nobody is there.
+func TestClientThatComes(t *testing.T) {
+	for name, test := range map[string]struct {
+		set    func(*Interactive)
+		begins int
+	}{
+		"one server":      {func(*Interactive) {}, 1},
+		"several servers": {func(i *Interactive) { i.AtCalls = true }, 0},
+		"nobody is there": {func(i *Interactive) { i.Came = func() (time.Time, bool) { return time.Time{}, false } }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := new(fakeDesk)
+				i, tabs, _ := newInteractive(d)
+				test.set(i)
+				i.Opened()
+				synctest.Wait()
+				ssetest.Want(t, "logins that have begun", d.beginning, test.begins)
+				ssetest.Want(t, "tabs", *tabs, test.begins)
+				time.Sleep(patience) // its goroutine ends
+			})
+		})
+	}
+}
