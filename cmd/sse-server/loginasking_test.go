@@ -20,11 +20,15 @@ func TestWhoOpensTheBrowserAtCallsAlone(t *testing.T) {
 		one + ", " + two: "map[https://one.example.com/mcp:true https://two.example.com/mcp:true]",
 	} {
 		file := clitest.WriteFile(t, "gw.yaml", "servers: {"+servers+"}\n")
-		asked := map[string]bool{}
-		askInBrowser(mustLoad(t, clitest.State(t), "stdio", "--config", file), func(own login.Credentials, atCalls bool) *signin.Interactive {
-			asked[own.Server] = atCalls
-			return &signin.Interactive{Credentials: own, AtCalls: atCalls}
+		all := map[string]*signin.Interactive{}
+		askInBrowser(mustLoad(t, clitest.State(t), "stdio", "--config", file), func(own login.Credentials) *signin.Interactive {
+			all[own.Server] = &signin.Interactive{Credentials: own}
+			return all[own.Server]
 		})
+		asked := map[string]bool{}
+		for server, person := range all {
+			asked[server] = person.AtCalls.Load()
+		}
 		ssetest.Want(t, servers, fmt.Sprint(asked), want)
 	}
 }

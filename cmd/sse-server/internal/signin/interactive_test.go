@@ -204,7 +204,7 @@ func TestClientThatComes(t *testing.T) {
 		begins int
 	}{
 		"one server":      {func(*Interactive) {}, 1},
-		"several servers": {func(i *Interactive) { i.AtCalls = true }, 0},
+		"several servers": {func(i *Interactive) { i.AtCalls.Store(true) }, 0},
 		"nobody is there": {func(i *Interactive) { i.Came = func() (time.Time, bool) { return time.Time{}, false } }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
