@@ -172,6 +172,10 @@ func (c *checks) sessions(up upstream.Upstream) {
 		"contradicts %s: clients that share a session cannot each initialize it")
 	c.contradictIf(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "Sessions",
 		"contradicts %s: a shared session cannot send the headers of one client")
+	c.refuseIf(shared && isPerPrincipal(up), "Sessions",
+		"a shared session is not for principals of which each has a login of its own")
+	c.refuseIf(o.Authenticate == nil && isPerPrincipal(up), "Authenticate",
+		"without it nobody has a login of its own")
 	if _, isView := up.(composed); isView {
 		c.inFrontOfView()
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/streamable"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/implementation"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	process "github.com/mcp-sse/mcp-sse/internal/upstream/stdio"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -294,13 +295,19 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 		Shared: o.Sessions == SessionsShared, Warm: o.Warm,
 		WarmFollowsUse: o.WarmFollowsUse && n.memory != nil, MaxSessions: o.MaxSessions,
 		Authenticates: o.Authenticate != nil,
-		Forwards:      len(o.ForwardHeaders) > 0 || o.PassRequest != nil,
+		Forwards:      len(o.ForwardHeaders) > 0 || o.PassRequest != nil || isPerPrincipal(n.up),
 		StartTimeout:  o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			Server: g.bridges.Server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
 			MaxInFlight: max(0, o.MaxInFlight), Logger: o.Logger, Metrics: g.metrics,
 		},
 	}
+}
+
+// isPerPrincipal reports whether a server is reached with other credentials for each principal.
+func isPerPrincipal(up upstream.Upstream) bool {
+	at, ok := up.(remote.URL)
+	return ok && at.IsPerPrincipal()
 }
 
 // detailed reports whether a client may see the details of errors. A developer on

@@ -16,7 +16,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -92,6 +94,32 @@ func TestContradictoryOptions(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// A server at which each principal has a login of its own needs principals, and a session for each.
+func TestOwnLoginsNeedPrincipals(t *testing.T) {
+	const address = "https://mcp.example.com/mcp"
+	up := remote.URL{Address: address, Credentials: login.Credentials{Server: address, Own: login.Own{Page: "https://gw.example.com/login"}}}
+	known := func(*http.Request) (string, error) { return "alice", nil }
+	for name, tc := range map[string]struct {
+		opts gateway.Options
+		want string
+	}{
+		"with principals": {gateway.Options{Authenticate: known}, ""},
+		"without":         {gateway.Options{}, "Authenticate: without it nobody has a login of its own"},
+		"shared":          {gateway.Options{Authenticate: known, Sessions: gateway.SessionsShared}, "Sessions: a shared session is not for principals"},
+		"warm":            {gateway.Options{Authenticate: known, Warm: 1}, "Warm: has no effect on a remote server"},
+	} {
+		g, err := gateway.New(up, tc.opts)
+		if g != nil {
+			ssetest.Must(t, g.Shutdown(t.Context()))
+		}
+		if tc.want == "" {
+			ssetest.Must(t, err)
+			continue
+		}
+		ssetest.WantText(t, name, err, tc.want)
 	}
 }
 

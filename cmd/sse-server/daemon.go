@@ -45,6 +45,7 @@ type daemon struct {
 	config    atomic.Pointer[config.Config]
 	guard     atomic.Pointer[httpcheck.Checker] // checks who uses the routes for operators
 	scrapes   atomic.Pointer[httpcheck.Checker] // checks who uses /metrics
+	visitors  atomic.Pointer[httpcheck.Checker] // checks Host and Origin of those who log in at a remote server
 	args      []string                          // of the program
 	load      func(running *config.Config) (*config.Config, error)
 	starts    *observe.Starts      // of the log
@@ -149,6 +150,11 @@ func (d *daemon) setConfig(c *config.Config) {
 	d.guard.Store(httpcheck.New(checks))
 	checks.Authenticate = c.Scrapers
 	d.scrapes.Store(httpcheck.New(checks))
+	checks.Authenticate, checks.PublicHost = nil, c.PublicHost()
+	if origin := c.PublicOrigin(); origin != "" { // a proxy may give another Host
+		checks.AllowedOrigins = []string{origin}
+	}
+	d.visitors.Store(httpcheck.New(checks))
 	for _, e := range d.endpoints {
 		e.SetLimit(tcpLimit(c))
 	}

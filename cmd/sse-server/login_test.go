@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -26,42 +27,63 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
+// personHeader has the person whose browser opens the issuer's page; without it that is "you".
+const personHeader = "X-Person"
+
 // protected is a server of go-sdk, with its OAuth in front, and its issuer at the same address.
 type protected struct {
 	*httptest.Server
 	mu       sync.Mutex
 	codes    map[string]url.Values
 	tokens   map[string]bool
+	whose    map[string]string // the person of a code or a token, if it is somebody else than "you"
+	ended    bool              // refresh tokens are good no more
 	secrets  []string
 	openings int // of the issuer's page
 }
 
 func newProtected(t *testing.T) *protected {
 	t.Helper()
-	p := &protected{codes: map[string]url.Values{}, tokens: map[string]bool{}}
-	server := mcp.NewServer(&mcp.Implementation{Name: "protected", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "you"}}}, nil, nil
-	})
+	p := &protected{codes: map[string]url.Values{}, tokens: map[string]bool{}, whose: map[string]string{}}
+	whoami := func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Extra.TokenInfo.UserID}}}, nil, nil
+	}
+	var servers []*mcp.Server
+	serverOf := func(person string) *mcp.Server { // each person has a tool of the own name, beside that of all
+		server := mcp.NewServer(&mcp.Implementation{Name: "protected", Version: "1"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, whoami)
+		if person != "" {
+			mcp.AddTool(server, &mcp.Tool{Name: "of_" + person}, whoami)
+		}
+		servers = append(servers, server)
+		return server
+	}
+	byPerson := map[string]*mcp.Server{"": serverOf(""), "alice": serverOf("alice"), "bob": serverOf("bob")}
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !p.tokens[token] {
 			return nil, auth.ErrInvalidToken
 		}
-		return &auth.TokenInfo{Expiration: time.Now().Add(time.Hour), UserID: "u"}, nil
+		return &auth.TokenInfo{Expiration: time.Now().Add(time.Hour), UserID: cmp.Or(p.whose[token], "you")}, nil
 	}
 	routes := http.NewServeMux()
 	p.Server = httptest.NewServer(routes)
 	t.Cleanup(func() {
 		p.Close()
-		for session := range server.Sessions() { // of gateways whose token was not good any more when they left
-			_ = session.Close()
+		for _, server := range servers {
+			for session := range server.Sessions() { // of gateways whose token was not good any more when they left
+				_ = session.Close()
+			}
 		}
 	})
 	const metadata = "/.well-known/oauth-protected-resource/mcp"
 	routes.Handle("/mcp", auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: p.URL + metadata})(
-		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)))
+		mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return byPerson[p.whose[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]]
+		}, nil)))
 	routes.Handle(metadata, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{Resource: p.URL + "/mcp", AuthorizationServers: []string{p.URL}}))
 	routes.HandleFunc("/", p.serveIssuer)
 	return p
@@ -85,7 +107,7 @@ func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
 	case "/authorize":
 		p.openings++
 		code, back := p.secret(), clitest.Must(url.Parse(r.FormValue("redirect_uri")))
-		p.codes[code] = r.URL.Query()
+		p.codes[code], p.whose[code] = r.URL.Query(), r.Header.Get(personHeader)
 		back.RawQuery = url.Values{"code": {code}, "state": {r.FormValue("state")}}.Encode()
 		http.Redirect(w, r, back.String(), http.StatusFound)
 		return
@@ -93,14 +115,17 @@ func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
 		asked := p.codes[r.FormValue("code")]
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 		p.secrets = append(p.secrets, r.FormValue("code_verifier"))
-		if r.FormValue("grant_type") == "authorization_code" && asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) {
+		if r.FormValue("grant_type") == "authorization_code" && asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
+			r.FormValue("grant_type") == "refresh_token" && p.ended {
+			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
 			answer = map[string]string{"error": "invalid_grant"}
 			break
 		}
-		token := p.secret()
-		p.tokens[token] = true
-		answer = map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": p.secret()}
+		token, refresh := p.secret(), p.secret()
+		whose := cmp.Or(p.whose[r.FormValue("code")], p.whose[r.FormValue("refresh_token")])
+		p.tokens[token], p.whose[token], p.whose[refresh] = true, whose, whose
+		answer = map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": refresh}
 	case "/revoke":
 		clear(p.tokens)
 	default:
@@ -290,7 +315,7 @@ func TestLoginIsNotForStrangers(t *testing.T) {
 	}
 	refused := launchWith(t, env, "--url", remote.URL+"/mcp", "--login", "per-principal")
 	refused.wantExit(exit.Config)
-	ssetest.WantText(t, "per-principal", refused.log.String(), "--login: per-principal is not there yet")
+	ssetest.WantText(t, "per-principal", refused.log.String(), "--login: per-principal: without authentication")
 }
 
 // That nobody is logged in is said to those who run the gateway, with the command for those who may know it, and never

@@ -97,8 +97,20 @@ func (d *daemon) apply(next *config.Config) error {
 			return !isKnown || !s.MayUse(principal)
 		})
 	}
+	d.forgetPrincipals(next)
 	d.gw.Start()
 	return nil
+}
+
+// forgetPrincipals deletes what is kept of the logins of principals that are no more.
+func (d *daemon) forgetPrincipals(c *config.Config) {
+	gone, err := c.ForgetPrincipals()
+	for _, principal := range gone {
+		d.log.Info("login of a principal forgotten: it is no more, or may not use the server", "principal", principal)
+	}
+	if err != nil {
+		d.log.Warn("login of a principal not forgotten", "err", err)
+	}
 }
 
 // retire shuts down a gateway that no longer serves. shutDown waits for it, and abort ends it at

@@ -56,7 +56,7 @@ func (d *daemon) routes(together bool) (clients, operators *mux.Router) {
 	clients.PathPrefix(metadata).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cmp.Or(d.config.Load().Metadata[r.URL.EscapedPath()], http.NotFoundHandler()).ServeHTTP(w, r)
 	})
-	clients.PathPrefix("/").Handler(d.boundFields(d.gw))
+	clients.PathPrefix("/").Handler(d.boundFields(d.withLogins(d.gw)))
 	return clients, operators
 }
 
@@ -112,5 +112,25 @@ func (d *daemon) boundFields(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r)
+	})
+}
+
+// withLogins serves the pages at which principals log in at remote servers, before the routes of next. No token leads
+// there: they have checks of their own.
+func (d *daemon) withLogins(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, sub := d.config.Load().LoginPage(r.URL.Path)
+		if page == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !d.visitors.Load().PageAllowed(w, r) {
+			return
+		}
+		page.Log = d.log
+		page.MayUse = func(principal string) bool { // of now, also when a login ends later
+			return d.config.Load().MayLogIn(page.Credentials.Own.Page, principal)
+		}
+		page.Serve(w, r, sub)
 	})
 }

@@ -31,6 +31,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exit.Failure
 	}
+	d.forgetPrincipals(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	gateways := d.gateways              // a reload replaces the map

@@ -58,6 +58,10 @@ type Options struct {
 	NoResource bool
 	// Port is that of the redirect on 127.0.0.1; 0: a free one.
 	Port int
+	// Redirect is where the browser comes back, if the caller serves that; empty: a listener of this machine.
+	Redirect string
+	// Permits reports whether the login may still be kept, once it is made; nil: it may.
+	Permits func() bool
 	// Confirm asks whether to log in at an issuer of another site than the server's. nil: no.
 	Confirm func(server, issuer string) bool
 	// ConfirmElsewhere asks whether to log in with an issuer that names addresses of another site, such as
@@ -109,18 +113,44 @@ type Attempt struct {
 // Begin finds out what the server wants, gets a client, and opens the address of the redirect. Then the Attempt waits
 // for its person. The caller must call Close.
 func Begin(ctx context.Context, o Options) (*Attempt, error) {
-	a := &Attempt{options: o, at: Discovering, ended: make(chan struct{}),
-		guard: newGuard(o.Transport, netip.Addr{}), wasShown: make(chan struct{}), peer: peerUID}
-	a.shown = sync.OnceFunc(func() { close(a.wasShown) })
-	if err := a.begin(ctx); err != nil {
-		a.end(nil, err)
-		a.Close()
+	a, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.open(ctx); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-func (a *Attempt) begin(ctx context.Context) error {
+// prepare finds out what the server wants, and has the person confirm that. It makes nothing. The Attempt goes on with
+// open.
+func prepare(ctx context.Context, o Options) (*Attempt, error) {
+	a := &Attempt{options: o, at: Discovering, ended: make(chan struct{}),
+		guard: newGuard(o.Transport, netip.Addr{}), wasShown: make(chan struct{}), peer: peerUID}
+	a.shown = sync.OnceFunc(func() { close(a.wasShown) })
+	err := a.find(ctx)
+	if err == nil {
+		err = a.confirm()
+	}
+	if err != nil {
+		a.end(nil, err)
+		return nil, err
+	}
+	return a, nil
+}
+
+// open gets a client, and opens the address of the redirect.
+func (a *Attempt) open(ctx context.Context) error {
+	err := a.register(ctx)
+	if err != nil {
+		a.end(nil, err)
+		a.Close()
+	}
+	return err
+}
+
+func (a *Attempt) find(ctx context.Context) error {
 	if a.options.Store.dir == "" {
 		return errNoPlace
 	}
@@ -138,9 +168,10 @@ func (a *Attempt) begin(ctx context.Context) error {
 	if before != nil && sameIssuer(before.Issuer, a.plan.issuer.Issuer) {
 		a.inherit(before)
 	}
-	if err := a.confirm(); err != nil {
-		return err
-	}
+	return nil
+}
+
+func (a *Attempt) register(ctx context.Context) (err error) {
 	a.set(Registering)
 	a.state, a.verifier, a.start = rand.Text(), oauth2.GenerateVerifier(), rand.Text() // the listener reads them
 	if err := a.listen(a.options.Port); err != nil {
@@ -267,7 +298,7 @@ func (a *Attempt) chooseClient(ctx context.Context) (err error) {
 	case a.options.DocumentURL != "" && i.ClientIDMetadataDocumentSupported:
 		a.client = Client{ID: a.options.DocumentURL, How: "the client id metadata document"}
 	default:
-		a.client, err = a.plan.register(ctx, a.guard, a.redirect, a.scopes)
+		a.client, err = a.registerClient(ctx)
 	}
 	return err
 }
@@ -519,6 +550,9 @@ func (a *Attempt) save(l *Login) error {
 		return err
 	}
 	defer unlock()
+	if a.options.Permits != nil && !a.options.Permits() {
+		return errors.New("this login may not be kept any more: whom it is for is not known here now")
+	}
 	if err := store.Save(l); err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ func (c Credentials) IsUsed() bool {
 // server has asked for a login, and taken no request since. A tool that asks for one in a session without does not
 // count. command is what the person types, which not all may know.
 func (c Credentials) LoginNeeded() (command string, is bool) {
+	if c.isOwn() { // not the server: each principal
+		return "", false
+	}
 	s := c.source()
 	if l, err := s.current(); err == nil && l != nil {
 		return c.Command, !s.isGood(l)
@@ -54,7 +57,10 @@ func (c Credentials) Ask(ctx context.Context) (text, link string, done bool) {
 		return "Somebody has logged in: call again.", "", true
 	}
 	if link, _, err := c.Begin(ctx); err == nil {
-		return linkText(link), link, false
+		return c.linkText(link), link, false
+	}
+	if c.isOwn() {
+		return "You are not logged in at this server, and cannot be now: ask its operator.", "", false
 	}
 	if !c.Links { // the command may have a path or a key, and not all clients may know that
 		return "Nobody is logged in at this server. Ask its operator to log in, and then call again.", "", false
@@ -64,14 +70,23 @@ func (c Credentials) Ask(ctx context.Context) (text, link string, done bool) {
 		"header.", "", false
 }
 
-func linkText(link string) string {
+func (c Credentials) linkText(link string) string {
+	if c.isOwn() {
+		return "Log in at " + link + " and then call again. Show this link to the user, and to nobody else: it is " +
+			"for that user alone, and good for five minutes. The page asks for the user's token of this gateway; " +
+			"never ask for it yourself."
+	}
 	return "Log in at " + link + " and then call again. Show this link to the user: the login is done in a browser " +
 		"on this machine."
 }
 
 // Begin begins a login, unless one waits for its person already, here or in another process of this user, and returns
-// the link. isNew says that nobody has got it yet. It fails where Links is not set.
+// the link. isNew says that nobody has got it yet. It fails where Links is not set. For a login of a principal's own
+// the link is that of a page, and a login begins there.
 func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err error) {
+	if c.isOwn() {
+		return c.takeTicket(nil)
+	}
 	if !c.Links {
 		return "", false, errors.New("the link of a login is only good on this machine")
 	}

@@ -43,13 +43,22 @@ func configured(i *issuer, id, secret string) Client {
 }
 
 // byHand says how to get a client without registration.
-const byHand = "register one there by hand, with the redirect http://127.0.0.1/callback, and name it with --client-id"
+func (a *Attempt) byHand() string {
+	if a.options.Redirect != "" {
+		return "logins of each principal need one that does"
+	}
+	return "register one there by hand, with the redirect http://127.0.0.1/callback, and name it with --client-id"
+}
 
-// register registers a client (RFC 7591) for a redirect.
-func (p *plan) register(ctx context.Context, g *guard, redirect string, scopes []string) (Client, error) {
+// registerClient registers a client (RFC 7591) for the redirect.
+func (a *Attempt) registerClient(ctx context.Context) (Client, error) {
+	p, kind := a.plan, "native"
+	if a.options.Redirect != "" { // it is no address of the browser's machine
+		kind = "web"
+	}
 	at := p.issuer.RegistrationEndpoint
 	if at == "" {
-		return Client{}, fmt.Errorf("the issuer %s registers no clients: %s", publicURL(p.issuer.Issuer), byHand)
+		return Client{}, fmt.Errorf("the issuer %s registers no clients: %s", publicURL(p.issuer.Issuer), a.byHand())
 	}
 	method := "none"
 	if methods := p.issuer.TokenEndpointAuthMethodsSupported; len(methods) > 0 && !slices.Contains(methods, method) {
@@ -63,12 +72,12 @@ func (p *plan) register(ctx context.Context, g *guard, redirect string, scopes [
 		grants = append(grants, deviceGrant)
 	}
 	got, err := oauthex.RegisterClient(ctx, at, &oauthex.ClientRegistrationMetadata{
-		RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: method, GrantTypes: grants,
-		ResponseTypes: []string{"code"}, ClientName: clientName, SoftwareID: clientName, ApplicationType: "native",
-		Scope: strings.Join(scopes, " "),
-	}, g.writing())
+		RedirectURIs: []string{a.redirect}, TokenEndpointAuthMethod: method, GrantTypes: grants,
+		ResponseTypes: []string{"code"}, ClientName: clientName, SoftwareID: clientName, ApplicationType: kind,
+		Scope: strings.Join(a.scopes, " "),
+	}, a.guard.writing())
 	if err != nil {
-		return Client{}, fmt.Errorf("the issuer registers no client: %w: %s", withoutBody(err), byHand)
+		return Client{}, fmt.Errorf("the issuer registers no client: %w: %s", withoutBody(err), a.byHand())
 	}
 	method = cmp.Or(got.TokenEndpointAuthMethod, method)
 	return Client{ID: got.ClientID, Secret: got.ClientSecret, How: "a client registered for this login",

@@ -55,6 +55,9 @@ func (s Store) nameFile(hash string) string {
 // keepName keeps the URL of a server whose name does not have it, until somebody is logged in there: the file of the
 // login has it.
 func (s Store) keepName(server string) {
+	if s.of != nil { // no command is about it
+		return
+	}
 	at := s.nameFile(hash(server))
 	if _, err := os.Stat(at); err == nil || Name(server) == server || s.open() != nil {
 		return
@@ -67,7 +70,7 @@ func (c Credentials) KeepName() { s := c.source(); s.store.keepName(s.server) }
 
 // dropName forgets it.
 func (s Store) dropName(server string) {
-	if s.dir != "" {
+	if s.dir != "" && s.of == nil {
 		_ = os.Remove(s.nameFile(hash(server)))
 	}
 }

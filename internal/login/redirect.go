@@ -56,8 +56,12 @@ func (a *Attempt) read(query url.Values) (answer, error) {
 	return answer{code: query.Get("code")}, nil
 }
 
-// listen opens the address of the redirect: a free port of this machine if port is 0.
+// listen opens the address of the redirect, unless somebody else serves it: a free port of this machine if port is 0.
 func (a *Attempt) listen(port int) error {
+	if a.options.Redirect != "" {
+		a.redirect = a.options.Redirect
+		return nil
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("the address of the redirect: %w", err)

@@ -48,6 +48,11 @@ type Credentials struct {
 	Header string
 	// Links says that those who get an answer have their browser on this machine: it may have a link.
 	Links bool
+	// Own is whose login it is, where each principal of a gateway has one of its own; the zero Own: all share one.
+	// Command and Links have no meaning then.
+	Own Own
+	// Asker is the client of that principal: only it gets a link from here.
+	Asker Asker
 }
 
 // HeaderText writes a header for Credentials.
@@ -74,13 +79,18 @@ func (c Credentials) source() *source {
 	if at, err := Canonical(c.Server); err == nil {
 		server = at.String()
 	}
-	key := Credentials{StateDir: c.StateDir, Server: server}
-	got, _ := sources.LoadOrStore(key, &source{store: NewStore(c.StateDir), server: server,
+	store := NewStore(c.StateDir)
+	if c.isOwn() {
+		store = c.Own.store(c.StateDir, server)
+	}
+	key := Credentials{StateDir: c.StateDir, Server: server, Own: c.Own}
+	got, _ := sources.LoadOrStore(key, &source{store: store, server: server,
 		renewing: make(chan struct{}, 1), asked: make(chan struct{}, 1)})
 	return got.(*source)
 }
 
-// Authorizer returns the function that authorizes requests: see upstream.Credentials. All clients share the login.
+// Authorizer returns the function that authorizes requests: see upstream.Credentials. All clients share the login, or
+// all of a principal.
 func (c Credentials) Authorizer(_ func() string, log *slog.Logger) func(context.Context, string) (string, error) {
 	s := c.source()
 	return func(ctx context.Context, refused string) (string, error) { return s.authorize(ctx, refused, log) }
@@ -96,10 +106,14 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	switch {
 	case resp.StatusCode == http.StatusForbidden && challenge.Params["error"] == "insufficient_scope":
 		scopes := strings.Fields(challenge.Params["scope"])
-		command := c.Command + c.source().scopesWith(scopes)
-		lacking := clip.Long(strings.Join(scopes, " ")) // the server's text, so it stands in quotes
-		return false, fmt.Sprintf("the login lacks the scope %q: run in a terminal: %s", lacking, command),
-			"the login at the server lacks a scope", ""
+		what := fmt.Sprintf("the login lacks the scope %q", clip.Long(strings.Join(scopes, " "))) // the server's text
+		all := c.source().scopesWith(scopes)
+		if c.isOwn() {
+			full, link = c.adviceForOwn(what, asks, all)
+			return false, full, full, link
+		}
+		full = what + ": run in a terminal: " + c.Command + optionsOf(all)
+		return false, full, "the login at the server lacks a scope", ""
 	case resp.StatusCode != http.StatusUnauthorized:
 		return false, "", "", ""
 	}
@@ -118,7 +132,7 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		what = err.Error()
 	case now == nil && challenge.Scheme == "": // it may want something else than a token of OAuth
 		return false, "", "", ""
-	case now == nil && challenge.Params["resource_metadata"] == "":
+	case now == nil && challenge.Params["resource_metadata"] == "" && !c.isOwn():
 		return false, "the server needs a login: run in a terminal: " + c.Command + " and call again; or configure " +
 			"the credentials that it wants, for example as an Authorization header", needsLogin, ""
 	case now == nil:
@@ -129,19 +143,25 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	default:
 		what = "the server does not take the login any more"
 	}
+	if c.isOwn() {
+		if err != nil { // it has the path of a file, and the log has it
+			what = "your login at the server cannot be used"
+		}
+		full, link = c.adviceForOwn(what, asks, nil)
+		return false, full, full, link
+	}
 	if asks && c.Links && err == nil {
 		if link, _, err := c.Begin(ctx); err == nil {
-			full = what + ". " + linkText(link)
+			full = what + ". " + c.linkText(link)
 			return false, full, full, link
 		}
 	}
 	return false, what + ": run in a terminal: " + c.Command + " and call again", needsLogin, ""
 }
 
-// scopesWith returns options of the command for a login with these scopes, and with those of the login of now: options
-// replace what the server names.
-func (s *source) scopesWith(scopes []string) (options string) {
-	var all []string
+// scopesWith returns the scopes of a login with these scopes, and with those of the login of now: they replace what the
+// server names.
+func (s *source) scopesWith(scopes []string) (all []string) {
 	if l, _ := s.look(); l != nil {
 		all = slices.DeleteFunc(slices.Clone(l.Scopes), func(one string) bool { return one == offline }) // it is added
 	}
@@ -150,7 +170,12 @@ func (s *source) scopesWith(scopes []string) (options string) {
 			all = append(all, scope)
 		}
 	}
-	for _, scope := range all {
+	return all
+}
+
+// optionsOf returns the options of the command for a login with these scopes.
+func optionsOf(scopes []string) (options string) {
+	for _, scope := range scopes {
 		options += " --scope " + quoted(scope)
 	}
 	return options

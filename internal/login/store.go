@@ -52,15 +52,19 @@ type Login struct {
 // Public returns the URL of the server for people.
 func (l *Login) Public() string { return publicURL(l.Server) }
 
-// Store is the logins of a user, a file each. The zero Store has no place, and no logins.
-type Store struct{ dir string }
+// Store is the logins of a user, a file each, or those of a principal at one server. The zero Store has no place, and
+// no logins.
+type Store struct {
+	dir string
+	of  *owner // nil: they are of the user of this program
+}
 
 // NewStore returns the store in the directory for what outlives the process; empty: there is none.
 func NewStore(stateDir string) Store {
 	if stateDir == "" {
 		return Store{}
 	}
-	return Store{filepath.Join(stateDir, "logins")}
+	return Store{dir: filepath.Join(stateDir, "logins")}
 }
 
 // errNoPlace reports that there is no directory for logins.
@@ -79,9 +83,17 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:hashBytes])
 }
 
+// key returns the beginning of the names of the files about a server.
+func (s Store) key(server string) string {
+	if s.of == nil {
+		return hash(server)
+	}
+	return hash(strings.Join([]string{s.of.Page, s.of.Principal, server}, "\n"))
+}
+
 // path returns the file of a login.
 func (s Store) path(server, issuer string) string {
-	return filepath.Join(s.dir, hash(server)+"."+hash(strings.TrimSuffix(issuer, "/"))+suffix)
+	return filepath.Join(s.dir, s.key(server)+"."+hash(strings.TrimSuffix(issuer, "/"))+suffix)
 }
 
 // filesOf returns the files of the logins at a server; empty: of all.
@@ -96,7 +108,7 @@ func (s Store) filesOf(server string) (paths []string, err error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasSuffix(name, suffix) && !strings.HasPrefix(name, atomicfile.Unfinished) &&
-			(server == "" || strings.HasPrefix(name, hash(server)+".")) {
+			(server == "" || strings.HasPrefix(name, s.key(server)+".")) {
 			paths = append(paths, filepath.Join(s.dir, name))
 		}
 	}
@@ -113,7 +125,7 @@ func (s Store) Newest(server string) (newest *Login, path string, err error) {
 	for _, at := range paths {
 		l, err := s.read(at)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, errSealed):
 		case err != nil:
 			problems = errors.Join(problems, err)
 		case l.Server != server:
@@ -199,6 +211,11 @@ func (s Store) readAny(path string, info fs.FileInfo) (*Login, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.of != nil {
+		if data, err = s.of.open(data); err != nil {
+			return nil, fmt.Errorf("%s %w", path, err)
+		}
+	}
 	var l Login
 	if err := json.Unmarshal(data, &l); err != nil || l.Server == "" || l.Client.ID == "" {
 		return nil, fmt.Errorf("%s is no login: delete it", path) // the error may quote a token
@@ -214,11 +231,7 @@ func (s Store) Save(l *Login) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(s.path(l.Server, l.Issuer), append(data, '\n'))
+	return s.write(l)
 }
 
 // open makes the folder, and returns an error if others can open it.

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/caller"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/inprocess"
@@ -66,6 +67,8 @@ type URL struct {
 
 	site  *site  // nil: nothing is shared
 	notes *notes // of the session that is dialled; nil: there are none
+	// isOfOne says that Credentials are those of one principal: no other session uses what they authorize.
+	isOfOne bool
 }
 
 // Observed returns a copy of u that logs to l and counts in m if u has no Logger and
@@ -140,6 +143,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if u.site == nil {
 		u.site = newSite()
 	}
+	u = u.forPrincipal(ctx)
 	u.notes = u.newNotes(ctx)
 	x, release := u.exchange(ctx)
 	c, err := u.connect(exchange.Quietly(ctx), x)
@@ -161,6 +165,28 @@ func (u URL) loginEnd(ctx context.Context) *loginEnd {
 		return nil
 	}
 	return &loginEnd{loggedIn: u.Credentials.(standin.Asker).LoggedIn, asked: make(map[jsonrpc.ID]bool)}
+}
+
+// IsPerPrincipal reports whether each principal of the gateway has credentials of its own, so that no session may be
+// for clients of several.
+func (u URL) IsPerPrincipal() bool {
+	own, ok := u.Credentials.(login.Credentials)
+	return ok && own.IsPerPrincipal()
+}
+
+// forPrincipal returns u with the credentials of the principal that causes the session alone; with those of nobody if
+// no client does.
+func (u URL) forPrincipal(ctx context.Context) URL {
+	if !u.IsPerPrincipal() {
+		return u
+	}
+	var principal string
+	var client login.Asker
+	if a := asker.FromContext(ctx); a != nil {
+		principal, client = a.Principal, login.Asker{Name: a.UserAgent, Connection: a.Connection}
+	}
+	u.Credentials, u.isOfOne = u.Credentials.(login.Credentials).For(principal, client), true
+	return u
 }
 
 // standIn returns what opens a session in the place of one with a server that needs a login. It opens none, and returns
@@ -237,7 +263,11 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 	}
 	x.Log = u.site.lines.Logger(x.Log)
 	if u.Credentials != nil && !ofClient {
-		x.Authorize = u.site.authorizer(u.Credentials, clientFrom(ctx), x.Log)
+		if u.isOfOne {
+			x.Authorize = u.Credentials.Authorizer(nil, x.Log)
+		} else {
+			x.Authorize = u.site.authorizer(u.Credentials, clientFrom(ctx), x.Log)
+		}
 		if adviser, ok := u.Credentials.(Adviser); ok {
 			x.Advise = adviser.Advise
 		}

@@ -147,6 +147,8 @@ func unchecked(s *config.Server) string {
 		return "with --no-auto-initialize each client initializes it"
 	case s.PrincipalEnv != "" || len(s.ForwardHeader) > 0 || s.ForwardsTokens():
 		return "it gets something of each client"
+	case s.Remote().IsPerPrincipal():
+		return "each principal logs in there itself"
 	}
 	return ""
 }

@@ -122,7 +122,8 @@ type Config struct {
 		NoBrowser    bool     `help:"Print the address instead of opening a browser, and take the one at which the browser ends. Without a display, and over SSH, that is so anyway."`
 	} `cmd:"" name:"login" help:"Log in at a remote server in the browser, once for all clients of this machine: sse-server login https://mcp.example.com/mcp. The requests to it then carry the login, which is renewed as needed."`
 	LogOut struct {
-		Target string `arg:"" optional:"" name:"url-or-name" help:"URL of the server, or its name in the file of --config."`
+		Target    string `arg:"" optional:"" name:"url-or-name" help:"URL of the server, or its name in the file of --config."`
+		Principal string `placeholder:"NAME" help:"End the login that this principal of a gateway has there, in place of the one for all clients."`
 	} `cmd:"" name:"logout" help:"Have the issuer end the login at a server, and forget it."`
 	Logins struct {
 		JSON bool `name:"json" help:"Print JSON."`
@@ -229,7 +230,7 @@ type Server struct {
 	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
 
 	// LoginUse says whose login the requests carry.
-	LoginUse string `group:"Remote server" name:"login" placeholder:"WHICH" oneof:"shared,off,per-principal" for:"url" help:"Whether requests carry the login of sse-server login, where nothing else is configured: shared lets all clients use it, off none. Without it, it is used on a loopback address without authentication, and by stdio."`
+	LoginUse string `group:"Remote server" name:"login" placeholder:"WHICH" oneof:"shared,off,per-principal" for:"url" help:"Whether requests carry the login of sse-server login, where nothing else is configured: shared lets all clients use it, off none. With per-principal each principal of auth-tokens-file logs in by a link, and uses that login alone. Without it, it is used on a loopback address without authentication, and by stdio."`
 
 	Description string `group:"Server" http:"" placeholder:"TEXT" help:"What the server is for, in a sentence for people: the page at / shows it. Without it, there is what the server says of itself."`
 

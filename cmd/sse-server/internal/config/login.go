@@ -72,9 +72,14 @@ func (c *Config) LoginServer() (*Server, error) {
 func (s *Server) useLogin(c *Config) error {
 	own, strangers := s.ownCredentials(), c.strangers()
 	switch at, unsafe := login.Canonical(s.remote.Address); {
-	case s.LoginUse == "per-principal":
-		return s.refuse(loginKey, "per-principal is not there yet: want shared, or a login of each client at the "+
-			"gateway and grant: token-exchange in oauth-client")
+	case s.LoginUse == perPrincipal && own != "":
+		return s.refuse(loginKey, "contradicts the credentials that are configured: leave out one of them")
+	case s.LoginUse == perPrincipal && unsafe != nil:
+		return s.refuse(loginKey, "%v", unsafe)
+	case s.LoginUse == perPrincipal && c.isAboutLogin():
+		return nil // no login of the user of the program is used
+	case s.LoginUse == perPrincipal:
+		return s.useOwnLogins(c)
 	case s.LoginUse == "shared" && own != "":
 		return s.refuse(loginKey, "contradicts the credentials that are configured: leave out one of them")
 	case s.LoginUse == "shared" && unsafe != nil:
@@ -157,7 +162,7 @@ func (c *Config) LocalOnly(servers ...*Server) func() bool {
 	}
 	var all []login.Credentials
 	for _, s := range servers {
-		if own, ok := s.remote.Credentials.(login.Credentials); ok && s.LoginUse != "shared" {
+		if own, ok := s.remote.Credentials.(login.Credentials); ok && s.LoginUse == "" {
 			all = append(all, own)
 		}
 	}

@@ -135,14 +135,30 @@ func (c *Config) Gateway(s *Server, o gateway.Options) gateway.Options {
 	o.ConnectRate, o.MaxMessageBytes, o.MaxInFlight = off(s.ConnectRate), int64(s.MaxMessageBytes), s.MaxInFlight
 
 	o.AllowedOrigins, o.AllowedHosts = c.AllowedOrigins, c.AllowedHosts
-	if public, err := url.Parse(c.PublicURL); err == nil { // otherwise oauth refuses it
-		o.PublicHost = public.Hostname()
-	}
+	o.PublicHost = c.PublicHost()
 	for _, n := range c.TrustedProxies {
 		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
 	}
 	o.Authenticate, o.Reauthenticate = s.Authenticate, s.Reauthenticate
 	return o
+}
+
+// PublicHost returns the host of public-url; empty: there is none.
+func (c *Config) PublicHost() string {
+	public, err := url.Parse(c.PublicURL)
+	if err != nil { // what needs it refuses it
+		return ""
+	}
+	return public.Hostname()
+}
+
+// PublicOrigin returns the origin of public-url, as browsers write it; empty: there is none.
+func (c *Config) PublicOrigin() string {
+	public, err := url.Parse(c.PublicURL)
+	if err != nil || public.Host == "" {
+		return ""
+	}
+	return public.Scheme + "://" + public.Host
 }
 
 // mustSet sets an option of the gateway to the value of a word, which the tag oneof has allowed.

@@ -244,6 +244,9 @@ func (cmd *Command) Logout(c *config.Config) int {
 	store := login.NewStore(c.StateDir)
 	ctx, _, stop := cmd.interruptible()
 	defer stop()
+	if c.LogOut.Principal != "" {
+		return cmd.logoutPrincipal(ctx, c, at.String())
+	}
 	code, found := cmd.logoutUnusable(ctx, store, at.String())
 	for {
 		l, _, err := store.Newest(at.String())
@@ -274,6 +277,45 @@ func (cmd *Command) Logout(c *config.Config) int {
 	if !found {
 		fmt.Fprintf(cmd.Stdout, "Nobody is logged in at %s.\n", server.Remote().Place())
 	}
+	own, _ := login.OfPrincipals(c.StateDir)
+	for _, one := range own {
+		if one.Server == login.Name(at.String()) {
+			fmt.Fprintf(cmd.Stdout, "The principal %s has a login of its own there, which --principal ends.\n",
+				plaintext.Visible(one.Principal))
+		}
+	}
+	return code
+}
+
+// logoutPrincipal ends the logins that a principal of gateways has at a server.
+func (cmd *Command) logoutPrincipal(ctx context.Context, c *config.Config, server string) (code int) {
+	all, err := login.OfPrincipals(c.StateDir)
+	if err != nil {
+		return cmd.fail(err)
+	}
+	found := false
+	for _, one := range all {
+		if one.Server != login.Name(server) || one.Principal != c.LogOut.Principal {
+			continue
+		}
+		found = true
+		revoked, err := one.Logout(ctx, login.SealingKey(c.IDKey), server)
+		who, where := plaintext.Visible(one.Principal), plaintext.Visible(one.Server)
+		switch {
+		case err != nil:
+			code = cmd.fail(fmt.Errorf("the login of %s at %s: %w", one.Principal, one.Server, err))
+		case revoked:
+			fmt.Fprintf(cmd.Stdout, "%s is logged out of %s: %s has ended the login.\n", who, where,
+				plaintext.Visible(one.Issuer))
+		default:
+			fmt.Fprintf(cmd.Stdout, "%s is logged out of %s. The issuer was not told: its token is good until it "+
+				"expires.\n", who, where)
+		}
+	}
+	if !found {
+		fmt.Fprintf(cmd.Stdout, "%s is not logged in at %s.\n", plaintext.Visible(c.LogOut.Principal),
+			plaintext.Visible(login.Name(server)))
+	}
 	return code
 }
 
@@ -302,14 +344,17 @@ func (cmd *Command) logoutUnusable(ctx context.Context, store login.Store, serve
 
 // entry is a login as logins --json prints it.
 type entry struct {
-	Server   string     `json:"server"`
-	Issuer   string     `json:"issuer"`
-	Scopes   []string   `json:"scopes"`
-	LoggedIn time.Time  `json:"loggedIn"`
-	Expiry   *time.Time `json:"tokenExpires,omitempty"`
-	Renewed  bool       `json:"isRenewed"`
-	Ended    *time.Time `json:"ended,omitempty"`
-	LastUse  *time.Time `json:"lastUse,omitempty"`
+	Server string `json:"server"`
+	Issuer string `json:"issuer"`
+	// Principal and Page are those of a login that a principal of a gateway has for itself, whose rest is sealed.
+	Principal string     `json:"principal,omitempty"`
+	Page      string     `json:"page,omitempty"`
+	Scopes    []string   `json:"scopes"`
+	LoggedIn  time.Time  `json:"loggedIn"`
+	Expiry    *time.Time `json:"tokenExpires,omitempty"`
+	Renewed   bool       `json:"isRenewed"`
+	Ended     *time.Time `json:"ended,omitempty"`
+	LastUse   *time.Time `json:"lastUse,omitempty"`
 }
 
 // Logins lists the logins, and returns the exit code.
@@ -319,29 +364,45 @@ func (cmd *Command) Logins(c *config.Config) int {
 	entries := []entry{}
 	for _, l := range all {
 		used := store.LastUse(l)
-		entries = append(entries, entry{login.Name(l.Server), l.Issuer, append([]string{}, l.Scopes...), l.At,
-			orNil(l.Expiry), l.Refresh != "", orNil(l.Ended), orNil(used)})
+		entries = append(entries, entry{Server: login.Name(l.Server), Issuer: l.Issuer, LoggedIn: l.At,
+			Scopes: append([]string{}, l.Scopes...), Expiry: orNil(l.Expiry), Renewed: l.Refresh != "",
+			Ended: orNil(l.Ended), LastUse: orNil(used)})
 		if c.Logins.JSON {
 			continue
 		}
-		text := "never used"
-		if !used.IsZero() {
-			text = "last used " + used.Local().Format(minute)
-		}
 		fmt.Fprintf(cmd.Stdout, "%s\n  by %s since %s; scopes: %s\n  %s; %s\n", plaintext.Visible(login.Name(l.Server)),
-			plaintext.Visible(l.Issuer), l.At.Local().Format(minute), scopesOf(l), lasting(l), text)
+			plaintext.Visible(l.Issuer), l.At.Local().Format(minute), scopesOf(l), lasting(l), useText(used))
+	}
+	own, err := login.OfPrincipals(c.StateDir)
+	problems = errors.Join(problems, err)
+	for _, one := range own {
+		entries = append(entries, entry{Server: one.Server, Issuer: one.Issuer, Principal: one.Principal,
+			Page: one.Page, Scopes: []string{}, LoggedIn: one.At, LastUse: orNil(one.LastUse)})
+		if !c.Logins.JSON {
+			fmt.Fprintf(cmd.Stdout, "%s\n  of the principal %s, at %s\n  by %s since %s; %s\n",
+				plaintext.Visible(one.Server), plaintext.Visible(one.Principal), plaintext.Visible(one.Page),
+				plaintext.Visible(one.Issuer), one.At.Local().Format(minute), useText(one.LastUse))
+		}
 	}
 	switch {
 	case c.Logins.JSON:
 		data, _ := json.MarshalIndent(entries, "", "  ") // never fails
 		fmt.Fprintf(cmd.Stdout, "%s\n", data)
-	case len(all) == 0 && problems == nil:
+	case len(entries) == 0 && problems == nil:
 		fmt.Fprintln(cmd.Stdout, "Nobody is logged in anywhere: sse-server login URL")
 	}
 	if problems != nil {
 		return cmd.fail(problems)
 	}
 	return exit.OK
+}
+
+// useText says when a login was last used.
+func useText(at time.Time) string {
+	if at.IsZero() {
+		return "never used"
+	}
+	return "last used " + at.Local().Format(minute)
 }
 
 func orNil(at time.Time) *time.Time {

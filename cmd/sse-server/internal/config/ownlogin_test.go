@@ -1,0 +1,99 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// A login of each principal is refused at load, with its place and what to do, where it would not be sound.
+func TestOwnLoginsAreRefused(t *testing.T) {
+	tokens := clitest.WriteFile(t, "tokens", "alice:s3cret-0123456789-0123456789\n")
+	key := clitest.WriteFile(t, "key", strings.Repeat("k", 64)+"\n")
+	const public, notes = "public-url: https://gw.example.com\n", "servers:\n  notes: {url: \"https://mcp.example.com/mcp\", login: per-principal"
+	auth := "auth-tokens-file: " + tokens + "\n"
+	for name, c := range map[string]struct {
+		file, args string
+		env        map[string]string // nil: with a place for what is kept
+		want       string            // empty: it is taken
+	}{
+		"as it should be":        {file: public + auth + notes + "}\n"},
+		"a check":                {file: public + auth + notes + "}\n", args: "check --offline"},
+		"a path before it":       {file: "public-url: https://gw.example.com/team/\n" + auth + notes + "}\n"},
+		"no authentication":      {file: public + notes + "}\n", want: "without authentication there are no principals: want auth-tokens-file"},
+		"no public-url":          {file: auth + notes + "}\n", want: "want public-url too, with https"},
+		"public-url without TLS": {file: "public-url: http://gw.example.com\n" + auth + notes + "}\n", want: "want public-url too, with https"},
+		"oauth":                  {file: public + "oauth: {issuer: \"https://issuer.example.com\"}\n" + notes + "}\n", want: "is not there yet with oauth"},
+		"oauth beside tokens":    {file: public + auth + "oauth: {issuer: \"https://issuer.example.com\"}\n" + notes + "}\n", want: "is not there yet with oauth"},
+		"nats":                   {file: public + auth + "nats: nats://127.0.0.1:4222\nid-key-file: " + key + "\n" + notes + "}\n", want: "is not there yet with nats"},
+		"no place":               {file: public + auth + "id-key-file: " + key + "\n" + notes + "}\n", env: map[string]string{}, want: "there is no place to keep logins"},
+		"a key that is not kept": {file: public + auth + notes + "}\n", env: map[string]string{"STATE_DIRECTORY": "/dev/null/x"}, want: "the key that seals the logins is not kept"},
+		"stdio":                  {file: public + auth + notes + "}\n", args: "stdio", want: "stdio has one client"},
+		"shared sessions":        {file: public + auth + notes + ", sessions: shared}\n", want: "cannot share a session"},
+		"warm sessions":          {file: public + auth + notes + ", warm: 1}\n", want: "want no warm"},
+		"credentials":            {file: public + auth + notes + ", header: {Authorization: Bearer x}}\n", want: "contradicts the credentials"},
+		"no https":               {file: public + auth + strings.Replace(notes, "https://mcp", "http://mcp", 1) + "}\n", want: "a login needs https"},
+		"a server called login":  {file: public + auth + notes + "}\n  login: {url: \"https://x.example.com/mcp\"}\n", want: "the path of a server"},
+		"the command login":      {file: public + auth + notes + "}\n", args: "login notes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := c.env
+			if env == nil {
+				env = clitest.State(t)
+			}
+			file := clitest.WriteFile(t, "gw.yaml", c.file)
+			loaded, err := Load(append(strings.Fields(c.args), "-c", file), clitest.Environment(env), new(Config))
+			if c.want != "" {
+				ssetest.WantText(t, "error", err, filepath.Base(file)+":", "login: ", c.want)
+				return
+			}
+			ssetest.Must(t, err)
+			ssetest.Want(t, "each has its own", loaded.Each()[0].Remote().IsPerPrincipal(), c.args != "login notes")
+		})
+	}
+}
+
+// The page of a server is at its name below /login, and takes the tokens of those who may use the server.
+func TestLoginPages(t *testing.T) {
+	tokens := clitest.WriteFile(t, "tokens", "alice:"+strings.Repeat("a", 20)+"\nbob:"+strings.Repeat("b", 20)+"\n")
+	file := clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com/team/\nprefix: /ai\nauth-tokens-file: "+tokens+
+		"\noperators: [alice]\nservers:\n  notes: {url: \"https://mcp.example.com/mcp\", login: per-principal, principals: [alice]}\n"+
+		"  mail: {url: \"https://mail.example.com/mcp\", login: per-principal}\n  docs: {url: \"https://docs.example.com/mcp\"}\n")
+	c := mustLoad(t, clitest.State(t), "-c", file)
+	for path, want := range map[string]string{
+		"/ai/login/notes": "", "/ai/login/notes/callback": "/callback", "/ai/login/mail/done": "/done", "/ai/login/docs": "none",
+		"/ai/login": "none", "/login/notes": "none", "/ai/login/notes/": "none", "/ai/login/notes2": "none", "/ai/login/notes/x": "none",
+	} {
+		page, sub := c.LoginPage(path)
+		if page == nil {
+			sub = "none"
+		}
+		ssetest.Want(t, path, sub, want)
+	}
+	page, _ := c.LoginPage("/ai/login/notes")
+	const at = "https://gw.example.com/team/ai/login/notes"
+	ssetest.Want(t, "page", page.Credentials.Own.Page, at)
+	who, err := page.Principal(strings.Repeat("a", 20))
+	ssetest.Must(t, err)
+	ssetest.Want(t, "principal", who, "alice")
+	for _, token := range []string{strings.Repeat("b", 20), "x", ""} { // bob may not use it
+		if who, err := page.Principal(token); err == nil {
+			t.Errorf("the token %q is that of %s", token, who)
+		}
+	}
+	for _, one := range []struct {
+		page, principal string
+		want            bool
+	}{
+		{at, "alice", true}, {at, "bob", false}, {at, "carol", false}, {at, "", false},
+		{strings.Replace(at, "notes", "mail", 1), "bob", true}, {strings.Replace(at, "notes", "gone", 1), "bob", true},
+	} {
+		ssetest.Want(t, one.principal+" at "+one.page, c.MayLogIn(one.page, one.principal), one.want)
+	}
+	if c.LocalOnly(c.Each()...) != nil {
+		t.Error("the servers are for this machine alone")
+	}
+}

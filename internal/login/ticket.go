@@ -1,0 +1,226 @@
+package login
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxTickets bounds the links of a principal for a server that wait for a visit, and maxVisits the logins that have
+	// begun. The oldest gives way.
+	maxTickets, maxVisits = 16, 4
+	// maxWrong is how many tokens may be typed for a ticket that are not its principal's.
+	maxWrong = 5
+	// leastTime is how long a ticket that a client gets is good at least.
+	leastTime = Patience / 2
+)
+
+// Asker is the client that gets a link.
+type Asker struct {
+	Name       string // as it calls itself
+	Connection string // tells it from others of that name
+}
+
+// For returns the credentials of a principal, of which a client asks for a link. They are c itself where all share a
+// login.
+func (c Credentials) For(principal string, asker Asker) Credentials {
+	if c.isOwn() {
+		c.Own.Principal, c.Asker = principal, asker
+	}
+	return c
+}
+
+// IsPerPrincipal reports whether each principal has a login of its own.
+func (c Credentials) IsPerPrincipal() bool { return c.isOwn() }
+
+func (c Credentials) isOwn() bool { return c.Own != Own{} }
+
+// adviceForOwn returns what a principal does about what keeps its own login from being used. scopes are those of a
+// new login; nil: the server names them. asks says that the text answers the client of the principal, which may have
+// the link.
+func (c Credentials) adviceForOwn(what string, asks bool, scopes []string) (text, link string) {
+	if asks {
+		if link, _, err := c.takeTicket(scopes); err == nil {
+			return what + ". " + c.linkText(link), link
+		}
+	}
+	text = what + ": each principal of the gateway logs in there by a link that its client gets in the answer to a call"
+	return text, ""
+}
+
+// ticket is a link that a client has got. It is good for one login of one principal.
+type ticket struct {
+	word   string // the secret part of the link
+	of     Credentials
+	scopes []string // to ask for; nil: those that the server names
+	made   time.Time
+
+	opened  chan struct{} // has one while somebody opens the page
+	attempt *Attempt      // what the page has shown; nil: nothing yet. Guarded by opened
+	// otherSite and elsewhere are what the page says of the issuer: it is at another site than the server, and has
+	// these addresses of other sites. Guarded by opened.
+	otherSite bool
+	elsewhere string
+
+	wrong int // tokens of others that were typed. Guarded by the mutex of the visits
+}
+
+// visit is a login that has begun at a page.
+type visit struct {
+	of      Credentials
+	attempt *Attempt
+	made    time.Time
+	over    chan struct{} // closed when nobody waits for the attempt any more
+}
+
+// desk has the tickets and visits of this process. It is safe for concurrent use.
+type desk struct {
+	mu      sync.Mutex                   // guards what follows
+	tickets map[string]*ticket           // by their words
+	begun   map[[sha256.Size]byte]*visit // by the hash of the word of their cookie
+}
+
+var visits = &desk{tickets: make(map[string]*ticket), begun: make(map[[sha256.Size]byte]*visit)}
+
+// takeTicket returns the link of the page at which the principal logs in, for the client that asks. A client that asks
+// again gets the same one while that is good.
+func (c Credentials) takeTicket(scopes []string) (link string, isNew bool, err error) {
+	if c.source().store.dir == "" {
+		return "", false, errors.New("this client has no principal, or the gateway no place for logins")
+	}
+	t, isNew := visits.ticketFor(c, scopes, time.Now())
+	return c.Own.Page + "?ticket=" + t.word, isNew, nil
+}
+
+func (d *desk) ticketFor(c Credentials, scopes []string, now time.Time) (t *ticket, isNew bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var own []*ticket
+	for word, t := range d.tickets {
+		switch left := Patience - now.Sub(t.made); {
+		case left <= 0:
+			delete(d.tickets, word)
+		case t.of == c && slices.Equal(t.scopes, scopes) && left >= leastTime:
+			return t, false
+		case t.of.Own == c.Own && t.of.Server == c.Server:
+			own = append(own, t)
+		}
+	}
+	slices.SortFunc(own, func(a, b *ticket) int { return a.made.Compare(b.made) })
+	for len(own) >= maxTickets {
+		delete(d.tickets, own[0].word)
+		own = own[1:]
+	}
+	t = &ticket{word: rand.Text(), of: c, scopes: scopes, made: now, opened: make(chan struct{}, 1)}
+	d.tickets[t.word] = t
+	return t, true
+}
+
+// ticket returns the ticket of a word for a page; nil if there is none that is good.
+func (d *desk) ticket(page, word string, now time.Time) *ticket {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	t := d.tickets[word]
+	if t == nil || t.of.Own.Page != page || now.Sub(t.made) >= Patience {
+		return nil
+	}
+	return t
+}
+
+// noteWrong notes a token that is not that of the ticket's principal. A ticket is good for few of them.
+func (d *desk) noteWrong(t *ticket) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t.wrong++; t.wrong >= maxWrong {
+		delete(d.tickets, t.word)
+	}
+}
+
+// use takes a ticket, and reports whether it was still there: it is good once.
+func (d *desk) use(t *ticket) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	isThere := d.tickets[t.word] == t
+	delete(d.tickets, t.word)
+	return isThere
+}
+
+// begin notes a login that waits for its browser, and returns the word of its cookie.
+func (d *desk) begin(of Credentials, a *Attempt) (word string) {
+	word = rand.Text()
+	v := &visit{of: of, attempt: a, made: time.Now(), over: make(chan struct{})}
+	go func() { // ends with the login, after Patience at the latest
+		defer close(v.over)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		defer cancel()
+		_, _ = a.Wait(ctx)
+		a.Close()
+	}()
+	for _, old := range d.addVisit(word, v) {
+		old.attempt.Close()
+	}
+	return word
+}
+
+// addVisit notes a login, and returns those that it takes the place of.
+func (d *desk) addVisit(word string, v *visit) (gone []*visit) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var own []*visit
+	for key, other := range d.begun {
+		switch {
+		case v.made.Sub(other.made) >= 2*Patience: // it has ended long ago
+			delete(d.begun, key)
+		case other.of.Own == v.of.Own && other.of.Server == v.of.Server:
+			own = append(own, other)
+		}
+	}
+	if len(own) >= maxVisits {
+		slices.SortFunc(own, func(a, b *visit) int { return a.made.Compare(b.made) })
+		gone = own[:len(own)-maxVisits+1]
+		maps.DeleteFunc(d.begun, func(_ [sha256.Size]byte, one *visit) bool { return slices.Contains(gone, one) })
+	}
+	d.begun[sha256.Sum256([]byte(word))] = v
+	return gone
+}
+
+// visit returns the login of a page that has a cookie with this word; nil if there is none.
+func (d *desk) visit(page, word string) *visit {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := d.begun[sha256.Sum256([]byte(word))]
+	if v == nil || v.of.Own.Page != page {
+		return nil
+	}
+	return v
+}
+
+// GiveUpPrincipals ends the logins of principals that this process asks for, of those that are kept there. A program
+// calls it before it ends.
+func GiveUpPrincipals(stateDir string) {
+	visits.giveUp(func(c Credentials) bool { return c.StateDir == stateDir })
+}
+
+// giveUp ends the tickets, and the logins that have begun, of some credentials.
+func (d *desk) giveUp(isMeant func(Credentials) bool) {
+	var gone []*visit
+	d.mu.Lock()
+	maps.DeleteFunc(d.tickets, func(_ string, t *ticket) bool { return isMeant(t.of) })
+	maps.DeleteFunc(d.begun, func(_ [sha256.Size]byte, v *visit) bool {
+		if isMeant(v.of) {
+			gone = append(gone, v)
+		}
+		return isMeant(v.of)
+	})
+	d.mu.Unlock()
+	for _, v := range gone {
+		v.attempt.Close()
+		<-v.over
+	}
+}
