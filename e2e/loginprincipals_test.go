@@ -1,0 +1,209 @@
+//go:build all
+
+package e2e
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"html"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// byPublicURL sends what is for the public address to a gateway, as a proxy does, and has a token for it if that is set.
+type byPublicURL struct {
+	*http.Transport
+	gateway *url.URL
+	token   string
+}
+
+const publicHost = "gw.example.com"
+
+func (p byPublicURL) RoundTrip(asked *http.Request) (*http.Response, error) {
+	r := asked.Clone(asked.Context())
+	if r.URL.Host == publicHost {
+		r.Host, r.URL.Scheme, r.URL.Host = publicHost, p.gateway.Scheme, p.gateway.Host
+		if p.token != "" {
+			r.Header.Set("Authorization", "Bearer "+p.token)
+		}
+	}
+	resp, err := p.Transport.RoundTrip(r)
+	if err == nil {
+		resp.Request = asked
+	}
+	return resp, err
+}
+
+// publicClient returns a client that reaches a gateway by its public address, with a token or, as a browser, without.
+func publicClient(t *testing.T, g *gateway, token string) *http.Client {
+	t.Helper()
+	at, err := url.Parse(g.url)
+	ssetest.Must(t, err)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	t.Cleanup(transport.CloseIdleConnections)
+	jar, _ := cookiejar.New(nil)
+	return &http.Client{Transport: byPublicURL{transport, at, token}, Jar: jar}
+}
+
+var (
+	pageLink    = regexp.MustCompile(`https://` + publicHost + `/login/notes\?ticket=(\w+)`)
+	leadsOn     = regexp.MustCompile(`http-equiv="refresh" content="0;url=([^"]+)"`)
+	tokensOfTwo = map[string]string{"alice": "alice-0123456789abcdef", "bob": "bob-0123456789abcdef"}
+)
+
+// fileOfPrincipals returns a file with a server at which each of two principals has a login of its own.
+func fileOfPrincipals(t *testing.T, more string) string {
+	t.Helper()
+	_, base := startProtected(t, startIssuer(t), "")
+	dir := t.TempDir()
+	tokens, file := filepath.Join(dir, "tokens"), filepath.Join(dir, "gw.yaml")
+	ssetest.Must(t, os.WriteFile(tokens, fmt.Appendf(nil, "alice:%s\nbob:%s\n", tokensOfTwo["alice"], tokensOfTwo["bob"]), 0o600))
+	ssetest.Must(t, os.WriteFile(file, fmt.Appendf(nil, "public-url: https://%s\nauth-tokens-file: %s\n%sservers:\n  notes: {url: %q, login: per-principal}\n",
+		publicHost, tokens, more, base+"/jwt/mcp"), 0o600))
+	return file
+}
+
+// connectAs connects a client of a principal.
+func connectAs(t *testing.T, g *gateway, who string) *mcp.ClientSession {
+	t.Helper()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil).Connect(within(t),
+		&mcp.StreamableClientTransport{Endpoint: "https://" + publicHost + "/notes/mcp", HTTPClient: publicClient(t, g, tokensOfTwo[who])}, nil)
+	ssetest.Must(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// wantMissing checks that a principal is not logged in, and returns the link of its client.
+func wantMissing(t *testing.T, g *gateway, who string) (link string) {
+	t.Helper()
+	text, _ := callText(t, connectAs(t, g, who), "login", nil)
+	if link = pageLink.FindString(text); link == "" {
+		t.Fatalf("%s gets no link: %s", who, text)
+	}
+	return link
+}
+
+// wantWorks checks that a principal is logged in.
+func wantWorks(t *testing.T, g *gateway, who string) {
+	t.Helper()
+	text, isError := callEcho(t, connectAs(t, g, who))
+	ssetest.Want(t, "a call of "+who, text, "hi")
+	ssetest.Want(t, "a call of "+who+" fails", isError, false)
+}
+
+// In Chromium a principal logs in at its page, whose form, cookie and way to the issuer the browser takes. Others have
+// no use of its link, nor of what the issuer has answered.
+func TestPrincipalLogsInWithABrowser(t *testing.T) {
+	t.Parallel()
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("a program is missing: apt-get install chromium")
+	}
+	npm(t, "playwright-core/package.json")
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key)
+	g := startGateway(t, "--config", fileOfPrincipals(t, fmt.Sprintf("tls-cert: %s\ntls-key: %s\n", cert, key)))
+	at, err := url.Parse(g.url)
+	ssetest.Must(t, err)
+	about, _ := json.Marshal(map[string]string{"executablePath": browser, "gateway": at.Host, "link": wantMissing(t, g, "alice"),
+		"token": tokensOfTwo["alice"], "other": tokensOfTwo["bob"]})
+	use := exec.CommandContext(t.Context(), node(t), "principal.mjs", string(about))
+	use.Dir = clientsDir
+	if out, err := use.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, g.log.Tail())
+	}
+	wantWorks(t, g, "alice")
+	wantMissing(t, g, "bob")
+}
+
+// writeCertificate writes a certificate that signs itself, and its key.
+func writeCertificate(t *testing.T, certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ssetest.Must(t, err)
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{publicHost}, NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	ssetest.Must(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ssetest.Must(t, err)
+	ssetest.Must(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
+	ssetest.Must(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+}
+
+// Two principals log in at oidc-provider, each by the link of its own client, and neither uses the login of the other,
+// also after the gateway was killed. What is kept, and the log, have no token.
+func TestPrincipalsLogInAtARealIssuer(t *testing.T) {
+	t.Parallel()
+	file := fileOfPrincipals(t, "")
+	start := func() *gateway { return startGateway(t, "--config", file) }
+	logIn := func(g *gateway, who string) (ticket string) {
+		t.Helper()
+		link, browser := wantMissing(t, g, who), publicClient(t, g, "")
+		read := func(resp *http.Response, err error) string {
+			ssetest.Must(t, err)
+			defer resp.Body.Close()
+			page, err := io.ReadAll(resp.Body)
+			ssetest.Must(t, err)
+			return string(page)
+		}
+		ssetest.WantText(t, "page", read(browser.Get(link)), "needs your login at the server <strong>notes</strong>")
+		address, ticket, _ := strings.Cut(link, "?ticket=")
+		form, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address,
+			strings.NewReader(url.Values{"ticket": {ticket}, "token": {tokensOfTwo[who]}}.Encode()))
+		ssetest.Must(t, err)
+		form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		form.Header.Set("Origin", "https://"+publicHost)
+		found := leadsOn.FindStringSubmatch(read(browser.Do(form)))
+		if found == nil {
+			t.Fatalf("the form leads nowhere:\n%s", g.log.Tail())
+		}
+		ssetest.WantText(t, "last page", read(browser.Get(html.UnescapeString(found[1]))), "You are logged in.")
+		return ticket
+	}
+	g := start()
+	tickets := []string{logIn(g, "alice")}
+	wantWorks(t, g, "alice")
+	wantMissing(t, g, "bob")
+	log := g.log.String()
+	g.kill()
+	g = start()
+	wantWorks(t, g, "alice")
+	wantMissing(t, g, "bob")
+	tickets = append(tickets, logIn(g, "bob"))
+	wantWorks(t, g, "bob")
+	wantWorks(t, g, "alice")
+	log += g.log.String()
+	files, _ := filepath.Glob(filepath.Join(ssetest.StateDir(t), "sse-server", "logins", "of-principals", "*.json"))
+	ssetest.Want(t, "files", len(files), 2)
+	for _, at := range files {
+		data, err := os.ReadFile(at)
+		ssetest.Must(t, err)
+		log += string(data)
+	}
+	for _, secret := range append(tickets, "eyJ", tokensOfTwo["alice"], tokensOfTwo["bob"]) {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log or a file has %.4s…:\n%s", secret, g.log.Tail())
+		}
+	}
+}
