@@ -285,6 +285,7 @@ func GiveUp() {
 		defer func() { <-s.asked }()
 		if s.attempt != nil {
 			if s.attempt.State() == Waiting { // the browser would come back to nobody
+				s.store.dropLink(s.server) // before the tab, as in Attempt.finish
 				s.store.dropTab(s.server)
 			}
 			s.attempt.Close()

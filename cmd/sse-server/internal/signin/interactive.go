@@ -44,6 +44,7 @@ type Interactive struct {
 type desk interface {
 	Begin(ctx context.Context) (link string, isNew bool, err error)
 	TakeTab(ctx context.Context) (address string)
+	LoggedIn() bool
 	LoggedInSince(then time.Time) bool
 	AwaitLogin(ctx context.Context) bool
 	Ask(ctx context.Context) (text, link string, done bool)
@@ -79,10 +80,14 @@ func (i *Interactive) Opened() {
 }
 
 // begin begins a login unless one waits for its person, here or in another program, and opens the browser if no program
-// has. The error is nil also if another program is just beginning one.
+// has. The error is nil also if another program is just beginning one. It does nothing if somebody has logged in
+// meanwhile: another tab would be one for nobody.
 func (i *Interactive) begin(ctx context.Context) error {
 	i.once.Lock()
 	defer i.once.Unlock()
+	if i.at().LoggedIn() {
+		return nil
+	}
 	_, _, err := i.at().Begin(ctx)
 	switch {
 	case errors.Is(err, login.ErrAsked):
@@ -90,7 +95,7 @@ func (i *Interactive) begin(ctx context.Context) error {
 	case err != nil:
 		i.Log.Warn("login not begun", "err", err)
 		return err
-	case !i.mayOpen():
+	case i.at().LoggedIn(), !i.mayOpen():
 		return nil
 	}
 	address := i.at().TakeTab(ctx)

@@ -20,6 +20,8 @@ type fakeDesk struct {
 	tab       time.Time // as all programs know
 	logged    time.Time // when somebody has logged in
 	logsInAt  time.Time // when the person comes
+	logsIn    bool      // the person comes while a login begins
+	ended     bool      // the login that was made
 	beginning int       // how many logins have begun
 }
 
@@ -36,6 +38,9 @@ func (d *fakeDesk) Begin(context.Context) (string, bool, error) {
 	}
 	d.begun = time.Now()
 	d.beginning++
+	if d.logsIn {
+		d.logsInAt = time.Now()
+	}
 	return "link", true, nil
 }
 
@@ -46,6 +51,8 @@ func (d *fakeDesk) TakeTab(context.Context) string {
 	d.tab = time.Now()
 	return "http://127.0.0.1:1/start/x"
 }
+
+func (d *fakeDesk) LoggedIn() bool { return d.isIn() && !d.ended }
 
 func (d *fakeDesk) LoggedInSince(then time.Time) bool { return d.logged.After(then) }
 
@@ -117,10 +124,23 @@ func TestCallThatWaitsGoesOn(t *testing.T) {
 		if waited := time.Since(began); waited < 7*time.Second || waited > 8*time.Second {
 			t.Errorf("it has waited %v", waited)
 		}
-		d.logsInAt = time.Time{}
 		time.Sleep(time.Second)
-		_ = i.begin(t.Context()) // as after the end of the login
+		_ = i.begin(t.Context())
+		ssetest.Want(t, "logins that have begun", d.beginning, 1)
+		ssetest.Want(t, "tabs for one that is made", *tabs, 1)
+		d.ended = true
+		_ = i.begin(t.Context())
 		ssetest.Want(t, "tabs", *tabs, 2)
+	})
+}
+
+// A login that is made while another one begins opens no tab.
+func TestLoginThatIsMadeMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, tabs, _ := newInteractive(&fakeDesk{logsIn: true})
+		_, _, done := i.Ask(t.Context())
+		ssetest.Want(t, "done", done, true)
+		ssetest.Want(t, "tabs", *tabs, 0)
 	})
 }
 
