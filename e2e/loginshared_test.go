@@ -3,11 +3,16 @@
 package e2e
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -135,4 +140,54 @@ func TestProgramSharedByNameOpensTheBrowser(t *testing.T) {
 		ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
 	}
 	ssetest.Want(t, "pages that were opened", pages(), 1)
+}
+
+// A client over stdio that has its user visit addresses gets the link of the login by the error -32042, also behind a
+// program that windows share, is told when the login is made, and its call works then.
+func TestVisitOfALoginOverStdio(t *testing.T) {
+	for name, shared := range map[string][]string{"alone": nil, "shared": {"--connect", "http://127.0.0.1:1/mcp"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, base := startProtected(t, startIssuer(t), "")
+			if shared != nil {
+				endShared(t)
+			}
+			completed := make(chan string, 8)
+			client := mcp.NewClient(&mcp.Implementation{Name: "visitor", Version: "1"}, &mcp.ClientOptions{
+				Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					return &mcp.ElicitResult{Action: "decline"}, nil
+				},
+				ElicitationCompleteHandler: func(_ context.Context, n *mcp.ElicitationCompleteNotificationRequest) {
+					completed <- n.Params.ElicitationID
+				},
+			})
+			args := overStdio(t, patient(append(shared, "--no-login", "--url", base+"/jwt/mcp")...)...)
+			cmd := exec.Command(args[0], args[1:]...)
+			cmd.Env, cmd.SysProcAttr = ssetest.WithState(t), endsWithParent()
+			session, err := client.Connect(within(t), &mcp.CommandTransport{Command: cmd}, nil)
+			ssetest.Must(t, err)
+			t.Cleanup(func() { _ = session.Close() })
+			_, err = session.CallTool(within(t), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"message": "hi"}})
+			refused, ok := errors.AsType[*jsonrpc.Error](err)
+			if !ok || refused.Code != mcp.CodeURLElicitationRequired {
+				t.Fatalf("a call without the login: %v", err)
+			}
+			var data struct {
+				Elicitations []*mcp.ElicitParams `json:"elicitations"`
+			}
+			ssetest.Must(t, json.Unmarshal(refused.Data, &data))
+			ssetest.Want(t, "visits", len(data.Elicitations), 1)
+			ssetest.WantText(t, "the last page", openLink(t, data.Elicitations[0].URL), "You are logged in at ")
+			select {
+			case id := <-completed:
+				ssetest.Want(t, "the visit that is complete", id, data.Elicitations[0].ElicitationID)
+			case <-within(t).Done():
+				t.Fatal("the client is not told that the login is made")
+			}
+			text, isError := callEcho(t, session)
+			ssetest.Want(t, "the call after the login fails", isError, false)
+			ssetest.Want(t, "the call after the login", text, "hi")
+		})
+	}
 }

@@ -123,7 +123,7 @@ func (l *lending) Close() error {
 // that knows of the window; ctx bounds the wait.
 func (s *Shared) lend(ctx context.Context, who *greeting) (stop func(), err error) {
 	lasting, cancel := context.WithCancel(context.Background())
-	isLate := context.AfterFunc(ctx, cancel)
+	unbind := context.AfterFunc(ctx, cancel)
 	r, err := http.NewRequestWithContext(lasting, http.MethodGet, "http://"+s.at.Host+browserPath, nil)
 	if err != nil {
 		cancel()
@@ -134,7 +134,7 @@ func (s *Shared) lend(ctx context.Context, who *greeting) (stop func(), err erro
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = errors.Join(errors.New(response.Status), response.Body.Close())
 	}
-	isLate()
+	unbind() // the stream outlives ctx
 	if err != nil {
 		cancel()
 		return nil, err
