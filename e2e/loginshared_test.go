@@ -191,3 +191,28 @@ func TestVisitOfALoginOverStdio(t *testing.T) {
 		})
 	}
 }
+
+// Of several servers that want a login, each opens the browser at the first call of its own tool alone, which waits for
+// the login: a client that comes gets no tab for each.
+func TestSeveralServersOpenTheBrowserAtCalls(t *testing.T) {
+	t.Parallel()
+	issuer := startIssuer(t)
+	servers := map[string]any{}
+	for _, name := range []string{"one", "two"} {
+		_, base := startProtected(t, issuer, "")
+		servers[name] = map[string]any{"url": base + "/jwt/mcp"}
+	}
+	file := writeViews(t, servers, map[string]any{"gateway": map[string]any{"servers": map[string]any{"one": nil, "two": nil}}})
+	endShared(t)
+	script, pages := newBrowser(t)
+	a := startAgentIn(t, "", []string{"BROWSER=" + script}, overStdio(t, patient("--connect", "--config", file)...)...)
+	a.awaitTools(t, "one__login", "two__login")
+	for i, name := range []string{"one", "two"} {
+		ssetest.Want(t, "pages that were opened before the call", pages(), i)
+		text, _ := callText(t, a.ClientSession, name+"__login", nil)
+		ssetest.WantText(t, "the answer after the login", text, "Somebody has logged in: call again.")
+		a.awaitTools(t, name+"__echo")
+		ssetest.Want(t, "echo of "+name, a.call(t, name+"__echo", map[string]any{"message": "hi"}), "hi")
+	}
+	ssetest.Want(t, "pages that were opened", pages(), 2)
+}
