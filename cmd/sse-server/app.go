@@ -51,6 +51,8 @@ type Main struct {
 
 	releases string // where the newest release is; empty: newestRelease
 
+	hasClient bool // one client is served on Stdin and Stdout
+
 	live    *terminal.Line   // of stdout
 	starts  *observe.Starts  // nil, unless a person reads the log and the start check on one terminal
 	signals <-chan os.Signal // that stop the program
@@ -61,6 +63,7 @@ type Main struct {
 func (m *Main) Run() int {
 	m.live = terminal.NewLine(m.Stdout)
 	c, err := m.loadConfig(new(config.Config))
+	m.hasClient = c.Does == "stdio" && !c.Stdio.Learn
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -182,8 +185,8 @@ func (m *Main) atOnce(c *config.Config) (code int, done bool) {
 // setup returns what the commands init and connect need.
 func (m *Main) setup() *setup.Command {
 	cmd := &setup.Command{Stdout: m.Stdout, Stderr: m.Stderr, LookupEnv: m.LookupEnv, Try: m.try}
-	if in, ok := m.Stdin.(*os.File); ok && terminal.Is(in) && m.live.IsShown() {
-		cmd.Answers = in
+	if m.isTyped() && m.live.IsShown() {
+		cmd.Answers = m.Stdin
 	}
 	return cmd
 }
@@ -229,9 +232,19 @@ func (m *Main) check() *check.Check {
 	return &check.Check{Stdout: m.Stdout, Stderr: m.Stderr, Live: m.live, Silence: m.Silence, Log: m.starts}
 }
 
-// refuse prints what is wrong with the configuration, and returns the exit code.
+// isTyped reports whether stdin is a terminal.
+func (m *Main) isTyped() bool {
+	in, isFile := m.Stdin.(*os.File)
+	return isFile && terminal.Is(in)
+}
+
+// refuse prints what is wrong with the configuration, tells it to the client of stdio, if there is one, and returns the
+// exit code.
 func (m *Main) refuse(err error) int {
 	code := exit.Refuse(m.Stderr, err)
+	if m.hasClient && !m.isTyped() {
+		m.refuseClient(err)
+	}
 	if errors.Is(err, errJoin) {
 		return exit.Failure
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
 	"github.com/mcp-sse/mcp-sse/internal/login"
+	"github.com/mcp-sse/mcp-sse/internal/stdio"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // surviveReaders makes a write to a closed pipe return an error instead of ending the program, which has servers to
@@ -95,6 +97,23 @@ func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 			forprogram.Abort(g)
 		}
 	}, nil, code)
+}
+
+// refuseClient answers each request of the client with what is wrong with the configuration, until stdin ends, a signal
+// comes, or the parent process ends. Most clients show the error, and hardly any shows stderr.
+func (m *Main) refuseClient(err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	refused := make(chan struct{})
+	go func() { // ends with stdin and stdout, or with the program
+		stdio.Refuse(m.Stdin, m.Stdout, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", err))
+		close(refused)
+	}()
+	select {
+	case <-refused:
+	case <-m.signals:
+	case <-parentEnds(ctx):
+	}
 }
 
 // askInBrowser has remote servers that may need a login open the browser, as ask returns it. If there are several, they

@@ -328,7 +328,8 @@ func HomeOf(lookupEnv func(string) (string, bool)) string {
 }
 
 // Load reads the configuration: a flag wins over a variable, and a variable over the
-// file. A reload keeps the key of ids of the running one, which is empty at the start.
+// file. A reload keeps the key of ids of the running one, which is empty at the start. With an error the configuration
+// has no more than Does, which is empty if nothing shows what it was to do.
 func Load(args []string, lookupEnv func(string) (string, bool), running *Config) (*Config, error) {
 	c := newConfig()
 	c.again = func() (*Config, error) { return Load(args, lookupEnv, c) }
@@ -352,7 +353,7 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 			texts = strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 		}
 		if err := c.set(flag, texts, envName(flag.Name)); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	if c.given["values"] != "" {
@@ -360,11 +361,11 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 	}
 	if c.Does == "completion" {
 		if c.Completion.Shell == "" {
-			return nil, errors.New("completion: name a shell, one of bash, zsh, fish, as in: " +
+			return c, errors.New("completion: name a shell, one of bash, zsh, fish, as in: " +
 				"sse-server completion bash")
 		}
 		if !slices.Contains(shells, c.Completion.Shell) {
-			return nil, fmt.Errorf("completion: want a shell, one of bash, zsh, fish, but got %q", c.Completion.Shell)
+			return c, fmt.Errorf("completion: want a shell, one of bash, zsh, fish, but got %q", c.Completion.Shell)
 		}
 		return c, nil
 	}
@@ -379,11 +380,11 @@ func Load(args []string, lookupEnv func(string) (string, bool), running *Config)
 	}
 	if c.isAboutLogin() {
 		if err := c.aimLogin(stateDir(lookupEnv)); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	if err := c.readFile(); err != nil {
-		return nil, err
+		return c, err
 	}
 	return c, c.check(lookupEnv)
 }
@@ -453,10 +454,6 @@ func (c *Config) readFlags(args []string) error {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, command = args[:i], args[i+1:]
 		c.given[commandKey] = "the command"
-		if len(command) == 0 { // a variable that is not set: the demo server would be a surprise
-			return c.refuse(commandKey,
-				"nothing comes after --; want a program and its arguments, as in: sse-server -- npx -y server")
-		}
 	}
 	if len(args) > 0 && words[args[0]] != "" {
 		args = append([]string{words[args[0]]}, args[1:]...)
@@ -464,6 +461,12 @@ func (c *Config) readFlags(args []string) error {
 	args = withNameOfFile(args)
 	parser := newParser(c, &c.Server)
 	ctx, err := parser.Parse(args)
+	if wrong, is := errors.AsType[*kong.ParseError](err); is {
+		ctx = wrong.Context
+	}
+	if ctx != nil && ctx.Selected() != nil {
+		c.Does = ctx.Selected().Name
+	}
 	if err != nil {
 		flags := slices.Clone(parser.Model.Flags)
 		for _, command := range parser.Model.Children {
@@ -471,7 +474,11 @@ func (c *Config) readFlags(args []string) error {
 		}
 		return refuseArgs(err, args, flags)
 	}
-	c.Command, c.Does = command, ctx.Selected().Name
+	if c.given[commandKey] != "" && len(command) == 0 { // a variable that is not set: the demo would be a surprise
+		return c.refuse(commandKey,
+			"nothing comes after --; want a program and its arguments, as in: sse-server -- npx -y server")
+	}
+	c.Command = command
 	if c.Does != "serve" {
 		c.verb = c.Does + " "
 	}
