@@ -254,7 +254,7 @@ func TestStateHasTextsForAll(t *testing.T) {
 		body := getState(s, "/?&client=Claude%20Code", "User", "alice-secret").Body.String()
 		var landing page.Landing
 		must(t, json.Unmarshal([]byte(body), &landing))
-		wantText(t, "the texts", landing.All.Text, "transport http team @URL0@", "Bearer TOKEN", "\nclaude mcp add --transport http z @URL3@")
+		wantText(t, "the texts", landing.All.Text, "transport http team @URL0@", "Bearer TOKEN", "\nclaude mcp add --scope user --transport http z @URL3@")
 		equal(t, "lines", strings.Count(landing.All.Text, "\n"), 1)
 		if strings.Contains(body, "secret") {
 			t.Errorf("the state has the token: %s", body)

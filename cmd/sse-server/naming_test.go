@@ -27,7 +27,7 @@ func TestLimitsAreThoseOfTheNameToPaste(t *testing.T) {
 			t.Errorf("tools: %v", err)
 		}
 		p.stop()
-		if !strings.Contains(p.out.String(), "claude mcp add --transport http "+name+" http") {
+		if !strings.Contains(p.out.String(), "claude mcp add --scope user --transport http "+name+" http") {
 			t.Errorf("%s is not what the banner pastes:\n%s", name, p.out.String())
 		}
 		checked := launch(t, append([]string{"check", "--start", "--for", "cursor"}, command...)...)

@@ -53,7 +53,7 @@ for (const token of [false, true]) {
   assert.deepEqual(json('VS Code').servers['a-server'], code);
   assert.deepEqual(json('VS Code').inputs, inputs);
   assert.equal(inputs?.[0].id, token ? 'token' : undefined);
-  assert.equal(all.get('Claude Code').text.startsWith(`claude mcp add --transport http a-server ${shell(at)}`), true);
+  assert.equal(all.get('Claude Code').text.startsWith(`claude mcp add --scope user --transport http a-server ${shell(at)}`), true);
 }
 // Where there is an issuer, clients that log in there have no token.
 for (const { client, text } of entries({ name, url: at, token: true, logsIn: true, pastes })) {

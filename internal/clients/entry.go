@@ -73,6 +73,8 @@ type Entry struct {
 	Format Format
 	// LogsIn says that it gets a token from an issuer by itself.
 	LogsIn bool
+	// Approves says that it asks its user about each server that a file of a project has.
+	Approves bool
 
 	// single says why there is nothing to paste for a server that needs a session. It is empty but for a client
 	// that sends one request over Streamable HTTP, without a session.

@@ -105,7 +105,8 @@ func inVSCode(s Server, token string) Install {
 }
 
 func ofClaudeCode(s Server) string {
-	return "claude mcp add --transport " + s.kind() + " " + s.Name + " " + shellword.Quote(s.URL) + s.flag("--header")
+	return "claude mcp add --scope user --transport " + s.kind() + " " + s.Name + " " + shellword.Quote(s.URL) +
+		s.flag("--header")
 }
 
 func ofCurl(s Server) string {

@@ -20,7 +20,7 @@ var All = []Client{
 		Result:   25_000, ResultUnit: "tokens",
 		LongResults: "puts it into a file; _meta of the tool can allow more: anthropic/maxResultSizeChars",
 		Entry: &Entry{
-			Where: "a terminal", LogsIn: true,
+			Where: "a terminal", LogsIn: true, Approves: true,
 			Files: []string{".mcp.json"}, Others: []string{"~/.claude.json"}, Projects: "projects",
 			Key: MostKey, token: asVariable("${TOKEN}"), member: typedAs("http"),
 			program: runTyped, pasted: inPlace, text: lines(ofClaudeCode),

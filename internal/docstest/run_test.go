@@ -40,7 +40,7 @@ var fakes = map[string]string{
 	"npx":  `test $# -gt 0`,
 	// The end-to-end tests of docsearch run what its README shows.
 	"docsearch": `case "$1" in search|mcp|status|stop|daemon) exit 0;; *) exit 1;; esac`,
-	"claude":    `test "$1 $2 $3" = "mcp add --transport" -a $# -ge 6`,
+	"claude":    `test "$1 $2 $3 $4 $5" = "mcp add --scope user --transport" -a $# -ge 8`,
 	"curl":      `test $# -gt 0`,
 }
 

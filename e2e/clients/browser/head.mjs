@@ -40,7 +40,7 @@ export const steps = {
     await ready(page);
     await press(page, 'Connect a client');
     await press(page, 'Copy what Claude Code needs');
-    assert.equal(await copied(page), `claude mcp add --transport http bookshop ${gateway}/bookshop/mcp`);
+    assert.equal(await copied(page), `claude mcp add --scope user --transport http bookshop ${gateway}/bookshop/mcp`);
     for (const client of await page.locator('#client option').allTextContents()) {
       await page.selectOption('#client', client);
       assert.ok((await page.locator('.connect pre').innerText()).includes(`${gateway}/bookshop/mcp`), client);

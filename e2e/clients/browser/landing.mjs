@@ -38,7 +38,7 @@ export const steps = {
     const page = await open(`${gateway}/`);
     await page.selectOption('#client', 'Claude Code'); // the page has kept what a step before has chosen
     await press(page, 'Copy for Claude Code: bookshop');
-    assert.equal(await copied(page), `claude mcp add --transport http bookshop ${gateway}/bookshop/mcp`);
+    assert.equal(await copied(page), `claude mcp add --scope user --transport http bookshop ${gateway}/bookshop/mcp`);
     await page.selectOption('#client', 'Cursor');
     await press(page, 'Copy all for Cursor');
     assert.deepEqual(JSON.parse(await copied(page)).mcpServers, { mcp: { url: `${gateway}/mcp` } });

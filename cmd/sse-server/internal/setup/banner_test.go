@@ -84,9 +84,9 @@ func TestBannerOfServers(t *testing.T) {
 	for _, want := range []string{
 		"sse-server serves 3 servers at\n\n",
 		"    http://localhost:1/everything/mcp\n    http://localhost:1/a/mcp\n    http://localhost:1/d/mcp\n\nOpen http://localhost:1/ in a browser to try them.\n\n",
-		"\nClaude Code   claude mcp add --transport http everything http://localhost:1/everything/mcp\n" +
-			"              claude mcp add --transport http a http://localhost:1/a/mcp\n" +
-			"              claude mcp add --transport http d http://localhost:1/d/mcp\n" +
+		"\nClaude Code   claude mcp add --scope user --transport http everything http://localhost:1/everything/mcp\n" +
+			"              claude mcp add --scope user --transport http a http://localhost:1/a/mcp\n" +
+			"              claude mcp add --scope user --transport http d http://localhost:1/d/mcp\n" +
 			`Cursor, Trae  {"mcpServers":{"everything":{"url":"http://localhost:1/everything/mcp"},"a":{"url":"http://localhost:1/a/mcp"},"d":{"url":"http://localhost:1/d/mcp"}}}` + "\n",
 		`VS Code       {"servers":{"everything":{"type":"http","url":`,
 		`"method":"tools/list"}`,

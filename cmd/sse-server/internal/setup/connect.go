@@ -245,8 +245,12 @@ func (cmd *Command) writeEntries(
 			"there.\n", strings.Join(written.Taken, ", "), files[0], client.Title, client.Name)
 	}
 	if len(written.Added) > 0 {
-		fmt.Fprintf(cmd.Stdout, "Added %s to %s. Restart %s.\n", strings.Join(written.Added, ", "), files[0],
-			client.Title)
+		approve := ""
+		if client.Entry.Approves && !clientfile.IsOfUser(files[0], cmd.home()) {
+			approve = ", and approve the server there"
+		}
+		fmt.Fprintf(cmd.Stdout, "Added %s to %s. Restart %s%s.\n", strings.Join(written.Added, ", "), files[0],
+			client.Title, approve)
 	}
 	if written.Unlinked {
 		fmt.Fprintf(cmd.Stdout, "%s had more names (hard links). They keep what it had, "+

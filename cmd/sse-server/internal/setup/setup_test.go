@@ -279,7 +279,7 @@ func TestConnectAClient(t *testing.T) {
 		out, log string
 	}{
 		{[]string{"connect", "cursor", "--", "npx", "-y", "server-docs"}, exit.OK, `"url": "http://127.0.0.1:8080/mcp"`, "--write adds it to"},
-		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exit.OK, "claude mcp add --transport http mine http://localhost:9/mcp\n", ""},
+		{[]string{"connect", "Claude Code", "--name", "mine", "--addr", "0.0.0.0:9", "--insecure"}, exit.OK, "claude mcp add --scope user --transport http mine http://localhost:9/mcp\n", ""},
 		{[]string{"connect", "vscode", "--url", "https://gw.example.com/docs/mcp"}, exit.OK, `"url": "https://gw.example.com/docs/mcp"`, ""},
 		{[]string{"connect", "cursor", "--file", file}, exit.OK, "Added demo to " + file + ". Restart Cursor.\n", ""},
 		{[]string{"connect", "cursor", "--file", file}, exit.OK, "Already in " + file + ": demo.\n", ""},
@@ -287,9 +287,11 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "cursor", "--file", file, "-c", more}, exit.OK, "Already in " + file + ": docs, files.\nAdded web to " + file + ". Restart Cursor.\n", ""},
 		{[]string{"connect", "cursor", "--file", file, "-c", together}, exit.OK, "Added mcp to " + file + ". Restart Cursor.\n", ""},
 		{[]string{"connect", "cursor", "--file", file, "--replace", "-c", together}, exit.OK, "Already in " + file + ": docs, files, web.\n", ""},
+		{[]string{"connect", "claude-code", "--write"}, exit.OK, "Added demo to .mcp.json. Restart Claude Code, and approve the server there.\n", ""},
+		{[]string{"connect", "claude-code", "--file", filepath.Join(home, ".claude.json")}, exit.OK, "Added demo to " + filepath.Join(home, ".claude.json") + ". Restart Claude Code.\n", ""},
 		{[]string{"connect", "continue", "--write"}, exit.OK, "Added demo to " + filepath.Join(home, ".continue", "config.yaml") + ". Restart Continue.\n", ""},
 		{[]string{"connect", "continue"}, exit.OK, "mcpServers:\n  - name: \"demo\"\n", "--write adds it to " + filepath.Join(home, ".continue", "config.yaml")},
-		{[]string{"init"}, exit.Failure, "", "no client of this user or folder has a server that can be served"}, // YAML is not read
+		{[]string{"init"}, exit.Failure, "", "no client of this user or folder has a server that can be served"}, // YAML is not read, nor are entries of ourselves
 		{[]string{"connect", "inspector", "--write"}, exit.Config, "", "nothing is written for Inspector: put what sse-server connect inspector prints into a terminal"},
 		{[]string{"connect", "cursor", "--url", "http://gw.example.com/docs/mcp"}, exit.OK, "\"docs\": {\n      \"url\": \"http://gw.example.com/docs/mcp\"\n", "or open cursor://anysphere.cursor-deeplink/mcp/install?name=docs&config="},
 		{[]string{"connect", "cursor", "--url", "http://127.0.0.1:8080/mcp"}, exit.OK, `"mcp-8080": {`, ""},
