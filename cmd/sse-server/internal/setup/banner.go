@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/shellword"
 )
 
 // Banner shows the URL of each server, a first command, and what to paste into which client.
@@ -101,6 +102,9 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 	}
 	title, inspector := text("inspector", first)
 	titles, texts = append(titles, title), append(texts, inspector)
+	if command := connectCommand(c, servers[0]); command != "" {
+		titles, texts = append(titles, "Others"), append(texts, command)
+	}
 	fmt.Fprintln(w)
 	for i, title := range titles {
 		for line := range strings.Lines(texts[i]) {
@@ -109,6 +113,23 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+// connectCommand returns the command that prints what any client needs for what c serves, of which first comes first.
+// It is empty where that would take more options of the command line.
+func connectCommand(c *config.Config, first clients.Server) string {
+	isFlag := func(option string) bool { return c.Given(option) && c.Place(option) == "--"+option }
+	command := "sse-server connect CLIENT"
+	switch {
+	case first.Token && (c.Config == "" || isFlag("auth-tokens-file")),
+		first.SSE && (c.Config == "" || isFlag("transports")):
+		return ""
+	case c.Config == "":
+		return command + " --name " + first.Name + " --url " + shellword.Quote(first.URL)
+	case isFlag("addr"):
+		command += " --addr " + shellword.Quote(string(c.Addr))
+	}
+	return command + " --config " + shellword.Quote(c.Config)
 }
 
 // tellOfPage tells people of the page of the server, or of the list of several, where pages are served, and why other

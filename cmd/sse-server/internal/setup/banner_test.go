@@ -155,3 +155,39 @@ func TestBannerWithoutThePage(t *testing.T) {
 		}
 	}
 }
+
+// The last line is the command that prints what another client needs, which makes the same entry as the lines above.
+func TestBannerNamesTheCommandForOtherClients(t *testing.T) {
+	tokens := clitest.WriteFile(t, "tokens", "alice:"+tokenOfAlice+"\n")
+	file := clitest.WriteFile(t, "gw.yaml", "servers: {a: {}, b: {}}\n")
+	guarded := clitest.WriteFile(t, "gw.yaml", "auth-tokens-file: "+tokens+"\nservers: {a: {}, b: {}}\n")
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"demo":                       {nil, " --name demo --url http://127.0.0.1:8080/mcp"},
+		"command":                    {[]string{"--", "npx", "-y", "x"}, " --name x --url http://127.0.0.1:8080/mcp"},
+		"file":                       {[]string{"-c", file}, " --config " + file},
+		"file, and an address":       {[]string{"-c", file, "--addr", "127.0.0.1:9"}, " --addr 127.0.0.1:9 --config " + file},
+		"file with tokens":           {[]string{"-c", guarded}, " --config " + guarded},
+		"tokens":                     {[]string{"--auth-tokens-file", tokens}, ""},
+		"file, and tokens of a flag": {[]string{"-c", file, "--auth-tokens-file", tokens}, ""},
+		"HTTP+SSE":                   {[]string{"--transports", "sse"}, ""},
+	} {
+		base := "http://127.0.0.1:8080"
+		if strings.Contains(test.want, ":9 ") {
+			base = "http://127.0.0.1:9"
+		}
+		banner := bannerAt(t, base, test.args...)
+		_, command, _ := strings.Cut(banner, "\nOthers        sse-server connect CLIENT")
+		command, _, _ = strings.Cut(command, "\n")
+		ssetest.Want(t, name, command, test.want)
+		if command == "" {
+			continue
+		}
+		p := runWith(t, map[string]string{"HOME": t.TempDir()}, append([]string{"connect", "claude-code"}, strings.Fields(command)...)...)
+		for line := range strings.Lines(p.out.String()) {
+			ssetest.WantText(t, name, banner, "   "+line)
+		}
+	}
+}

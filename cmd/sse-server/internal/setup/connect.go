@@ -57,6 +57,10 @@ func (cmd *Command) Connect(c *config.Config) int {
 		fmt.Fprintf(cmd.Stderr, "sse-server: left out, as it may be secret: %s; add what the client needs\n",
 			strings.Join(left, ", "))
 	}
+	if c.Called == "" && len(c.Servers) == 0 && c.Kind() == config.OfDemo {
+		fmt.Fprintln(cmd.Stderr, "sse-server: this is the entry of the demo server: give the options with which your "+
+			"sse-server serves, such as --config FILE")
+	}
 	if name := c.ConnectClient.Server; name != "" {
 		all := servers
 		servers = slices.DeleteFunc(slices.Clone(servers), func(s clients.Server) bool { return s.Name != name })

@@ -303,6 +303,8 @@ func TestConnectAClient(t *testing.T) {
 		{[]string{"connect", "curl", "--no-auto-initialize"}, exit.Failure, "", "demo: A request of curl would need a session"},
 		{[]string{"connect", "cursor", "--name", "x", "--url", "http://h/TOKEN/mcp"}, exit.OK, "/TOKEN/mcp", "sse-server: --write adds it"},
 		{[]string{"connect", "curl"}, exit.OK, "curl http://127.0.0.1:8080/mcp -H", ""},
+		{[]string{"connect", "codex"}, exit.OK, "[mcp_servers.demo]\n", "sse-server: this is the entry of the demo server: give the options with which your sse-server serves, such as --config FILE\n"},
+		{[]string{"connect", "codex", "-c", together}, exit.OK, "[mcp_servers.mcp]\nurl = \"http://127.0.0.1:8080/mcp\"\n", ""},
 		{[]string{"connect"}, exit.Config, "", "connect: name a client: claude-code, "},
 		{[]string{"connect", "netscape"}, exit.Config, "", `no entry is known of "netscape": want one of claude-code, `},
 		{[]string{"connect", "claude"}, exit.Config, "", `no entry is known of "claude", did you mean "claude-code"? want one of `},
