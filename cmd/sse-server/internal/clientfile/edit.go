@@ -239,9 +239,9 @@ func (e *Editor) RunOf(file, name string) (run string, ok bool) {
 
 // Undone says what Undo has done.
 type Undone struct {
-	// Restored are the names of entries that are as they were before, or gone, and Changed of those that somebody has
-	// changed since, which stay.
-	Restored, Changed []string
+	// Restored are the names of entries that are as they were before, Removed of those that were not there before, and
+	// Changed of those that somebody has changed since, which stay.
+	Restored, Removed, Changed []string
 }
 
 // Undo restores the entries that the last run has changed in a file: that with a name, or all if that is empty. The
@@ -280,14 +280,18 @@ func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error)
 					return nil, err
 				}
 			}
-			u.Restored = append(u.Restored, name)
+			if one.Before == nil {
+				u.Removed = append(u.Removed, name)
+			} else {
+				u.Restored = append(u.Restored, name)
+			}
 		}
 		return text, nil
 	}, func([]byte, []byte) error { return nil })
 	if err != nil {
 		return Undone{}, err
 	}
-	for _, name := range u.Restored {
+	for _, name := range slices.Concat(u.Restored, u.Removed) {
 		delete(r.Entries, name)
 	}
 	for _, name := range u.Changed {

@@ -144,7 +144,7 @@ func TestUndoRestoresEntries(t *testing.T) {
 			}
 			u, err := e.Undo(c, file, "")
 			ssetest.Must(t, err)
-			ssetest.Want(t, "restored", strings.Join(u.Restored, " "), "docs new")
+			ssetest.Want(t, "undone", u, Undone{Restored: []string{"docs"}, Removed: []string{"new"}})
 			if got := contentOf(t, file); got != before {
 				t.Errorf("got\n%s\nwant\n%s", got, before)
 			}
@@ -159,7 +159,7 @@ func TestUndoRestoresEntries(t *testing.T) {
 			ssetest.Must(t, os.WriteFile(file, []byte(changed), 0o600))
 			u, err = e.Undo(c, file, "")
 			ssetest.Must(t, err)
-			if got := contentOf(t, file); !slices.Equal(u.Changed, []string{"docs"}) || !slices.Equal(u.Restored, []string{"new"}) || !strings.Contains(got, "?by=hand") || strings.Contains(got, "new") {
+			if got := contentOf(t, file); !slices.Equal(u.Changed, []string{"docs"}) || !slices.Equal(u.Removed, []string{"new"}) || !strings.Contains(got, "?by=hand") || strings.Contains(got, "new") {
 				t.Errorf("got %+v\n%s", u, got)
 			}
 		})

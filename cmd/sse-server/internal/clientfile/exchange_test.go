@@ -41,7 +41,7 @@ func TestExchangeAndUndo(t *testing.T) {
 		ssetest.Want(t, name+": something to restore", isKnown, true)
 		undone, err := e.Undo(c, file, "")
 		ssetest.Must(t, err)
-		ssetest.Want(t, name+": restored", undone, Undone{Restored: []string{"a/b~c", "gateway", `git"hub`}})
+		ssetest.Want(t, name+": restored", undone, Undone{Restored: []string{"a/b~c", `git"hub`}, Removed: []string{"gateway"}})
 		ssetest.Want(t, name+": the file", contentOf(t, file), test.restored)
 	}
 }
@@ -71,7 +71,7 @@ func TestUndoLeavesAnEntryThatIsThereAgain(t *testing.T) {
 	ssetest.Must(t, os.WriteFile(file, []byte(strings.Replace(contentOf(t, file), `{"gateway"`, `{"a":{"command":"new"},"gateway"`, 1)), 0o600))
 	undone, err := e.Undo(c, file, "")
 	ssetest.Must(t, err)
-	ssetest.Want(t, "undone", undone, Undone{Restored: []string{"gateway"}, Changed: []string{"a"}})
+	ssetest.Want(t, "undone", undone, Undone{Removed: []string{"gateway"}, Changed: []string{"a"}})
 	ssetest.Want(t, "the file", contentOf(t, file), `{"mcpServers":{"a":{"command":"new"}}}`)
 }
 
@@ -83,8 +83,8 @@ func TestUndoTakesBackOneRun(t *testing.T) {
 		byHand bool
 		undone []Undone
 	}{
-		"as they were left": {false, []Undone{{Restored: []string{"new"}}, {Restored: []string{"a", "gateway"}}}},
-		"changed by hand":   {true, []Undone{{Changed: []string{"new"}}, {Restored: []string{"a", "gateway"}}, {Changed: []string{"new"}}}},
+		"as they were left": {false, []Undone{{Removed: []string{"new"}}, {Restored: []string{"a"}, Removed: []string{"gateway"}}}},
+		"changed by hand":   {true, []Undone{{Changed: []string{"new"}}, {Restored: []string{"a"}, Removed: []string{"gateway"}}, {Changed: []string{"new"}}}},
 	} {
 		c, file, dir := named(t, "cursor"), filepath.Join(t.TempDir(), "mcp.json"), t.TempDir()
 		ssetest.Must(t, os.WriteFile(file, []byte(before), 0o600))

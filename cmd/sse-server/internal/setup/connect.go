@@ -198,15 +198,28 @@ func (cmd *Command) undoFile(editor *clientfile.Editor, client clients.Client, f
 		fmt.Fprintf(cmd.Stderr, "sse-server: %v\n", err)
 		return false
 	}
-	if len(undone.Restored) > 0 {
-		fmt.Fprintf(cmd.Stdout, "Restored %s in %s. Restart %s.\n", strings.Join(undone.Restored, ", "), file,
-			client.Title)
+	if said := saidOf(undone, file); said != "" {
+		fmt.Fprintf(cmd.Stdout, "%s. Restart %s.\n", said, client.Title)
 	}
 	if len(undone.Changed) > 0 {
 		fmt.Fprintf(cmd.Stderr, "sse-server: left as it is in %s, because somebody has changed it since: %s\n", file,
 			strings.Join(undone.Changed, ", "))
 	}
 	return len(undone.Changed) == 0
+}
+
+// saidOf says which entries of a file are as they were before; empty: none.
+func saidOf(undone clientfile.Undone, file string) string {
+	restored, removed := strings.Join(undone.Restored, ", "), strings.Join(undone.Removed, ", ")
+	switch {
+	case restored != "" && removed != "":
+		return fmt.Sprintf("Restored %s in %s; removed %s", restored, file, removed)
+	case restored != "":
+		return fmt.Sprintf("Restored %s in %s", restored, file)
+	case removed != "":
+		return fmt.Sprintf("Removed %s from %s", removed, file)
+	}
+	return ""
 }
 
 // tellOthers names the other clients whose files a run has changed, with what restores them.

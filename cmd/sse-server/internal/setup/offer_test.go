@@ -102,16 +102,16 @@ func TestUndoNamesTheOtherClientsOfItsRun(t *testing.T) {
 	var started []string
 	runAsked(t, env, "", tries(&started), "init", "--yes").wantExit(exit.OK)
 	runWith(t, env, "connect", "zed", "--write").wantExit(exit.OK) // another run
-	for _, step := range []struct{ client, file, left string }{
-		{"codex", codex, "The same run has changed " + claude + ": sse-server connect claude-code --undo restores it.\n" +
+	for _, step := range []struct{ client, said, left string }{
+		{"codex", "Restored github in " + codex + "; removed gateway. Restart Codex.\n", "The same run has changed " + claude + ": sse-server connect claude-code --undo restores it.\n" +
 			"The same run has changed " + cursor + ": sse-server connect cursor --undo restores it.\n"},
-		{"claude-code", claude, "The same run has changed " + cursor + ": sse-server connect cursor --undo restores it.\n"},
-		{"cursor", cursor, ""},
+		{"claude-code", "Restored github in " + claude + "; removed gateway. Restart Claude Code.\n", "The same run has changed " + cursor + ": sse-server connect cursor --undo restores it.\n"},
+		{"cursor", "Restored notes in " + cursor + "; removed gateway. Restart Cursor.\n", ""},
 	} {
 		p := runWith(t, env, "connect", step.client, "--undo")
 		p.wantExit(exit.OK)
 		_, left, _ := strings.Cut(p.out.String(), "\n")
-		ssetest.WantText(t, step.client, p.out.String(), " in "+step.file+". Restart ")
+		ssetest.WantText(t, step.client, p.out.String(), step.said)
 		ssetest.Want(t, "what is said of others", left, step.left)
 	}
 }
@@ -128,11 +128,11 @@ func TestUndoRestoresTheLastRun(t *testing.T) {
 	}
 	p := runWith(t, env, "connect", "cursor", "--undo")
 	p.wantExit(exit.OK)
-	ssetest.Want(t, "what is said", p.out.String(), "Restored demo in "+ofUser+". Restart Cursor.\n"+
+	ssetest.Want(t, "what is said", p.out.String(), "Removed demo from "+ofUser+". Restart Cursor.\n"+
 		ofProject+" is changed, too, by an earlier run: sse-server connect cursor --undo --file "+ofProject+" restores it.\n")
 	p = runWith(t, env, "connect", "cursor", "--undo", "--file", ofProject)
 	p.wantExit(exit.OK)
-	ssetest.Want(t, "what is said", p.out.String(), "Restored demo in "+ofProject+". Restart Cursor.\n")
+	ssetest.Want(t, "what is said", p.out.String(), "Removed demo from "+ofProject+". Restart Cursor.\n")
 }
 
 // An entry with a name goes back where the last run has changed it, not where another entry was changed last.
@@ -147,11 +147,11 @@ func TestUndoOfANameRestoresItsLastRun(t *testing.T) {
 	}
 	p := runWith(t, env, "connect", "cursor", "x", "--undo")
 	p.wantExit(exit.OK)
-	ssetest.Want(t, "what is said", p.out.String(), "Restored x in "+ofUser+". Restart Cursor.\n"+
+	ssetest.Want(t, "what is said", p.out.String(), "Removed x from "+ofUser+". Restart Cursor.\n"+
 		ofProject+" is changed, too, by an earlier run: sse-server connect cursor x --undo --file "+ofProject+" restores it.\n")
 	p = runWith(t, env, "connect", "cursor", "--undo", "--file", ofProject)
 	p.wantExit(exit.OK)
-	ssetest.Want(t, "what is said", p.out.String(), "Restored y in "+ofProject+". Restart Cursor.\n"+
+	ssetest.Want(t, "what is said", p.out.String(), "Removed y from "+ofProject+". Restart Cursor.\n"+
 		ofProject+" is changed, too, by an earlier run: sse-server connect cursor --undo --file "+ofProject+" restores it.\n")
 }
 
