@@ -58,13 +58,34 @@ func (cmd *Command) Init(c *config.Config) int {
 		fmt.Fprintf(cmd.Stdout, "Values that may be secret are in %s\n", path)
 	}
 	isWhole := cmd.checkMade(file, made)
-	cmd.offerGateway(c, file, made, found, isWhole)
+	offered := cmd.offerGateway(c, file, made, found, isWhole)
 	addr := ""
 	if c.Given("addr") { // for which the entries were chosen
 		addr = " --addr " + string(c.Addr)
 	}
-	fmt.Fprintf(cmd.Stdout, "\n    sse-server%s --config %s\n\n", addr, file)
+	fmt.Fprint(cmd.Stdout, nextStep(offered, file, fmt.Sprintf("sse-server%s --config %s", addr, file)))
 	return exit.OK
+}
+
+// nextStep says what is left to do with a file that has been made, and how clients use it that do not yet. serve is the
+// command that serves it.
+func nextStep(offered offer, file, serve string) (text string) {
+	switch {
+	case offered.unasked:
+		text = fmt.Sprintf("\nNo client uses it, because nobody can be asked here. With --yes all do: delete %[1]s, "+
+			"and run sse-server init %[1]s --yes\n", file)
+	case offered.taken && len(offered.refused) > 0:
+		text = fmt.Sprintf("\nAs before: %s. To be asked again: sse-server init, with the name of another file\n",
+			strings.Join(offered.refused, ", "))
+	case len(offered.refused) > 0:
+		text = fmt.Sprintf("\nNo client uses it. To be asked again: delete %[1]s, and run sse-server init %[1]s\n",
+			file)
+	}
+	if offered.taken {
+		return text + fmt.Sprintf("\nNothing has to run: the first client starts the gateway. Keep %s where it is. "+
+			"To see its page: %s\n", file, serve)
+	}
+	return text + fmt.Sprintf("\nThis serves it:\n\n    %s\n\n", serve)
 }
 
 // envFileFor returns the path of the env-file of a server in a file that is to be made. No other file has it, also if

@@ -30,28 +30,37 @@ type place struct {
 	entries []taken
 }
 
+// offer is what has become of the question whether clients use the gateway.
+type offer struct {
+	unasked bool     // there was a client to ask for, and nobody to answer
+	taken   bool     // a client uses it
+	refused []string // these do not, as their user wants
+}
+
 // offerGateway lets each client that has entries in the file that was made use the gateway in their place: first each
 // of their servers starts once, and one session goes through the entry that clients get. Then the client gets it, if
 // its user wants that. isWhole says that the file can be served as it is.
 func (cmd *Command) offerGateway(
 	c *config.Config, file string, made config.File, found []clientfile.Found, isWhole bool,
-) {
+) (offered offer) {
 	places, names := placesOf(found, made.NameOf)
 	switch {
-	case cmd.Try == nil || cmd.Answers == nil && !c.Init.Yes, len(places) == 0, made.Gateway == "":
-		return
+	case cmd.Try == nil, len(places) == 0, made.Gateway == "":
+		return offer{}
+	case cmd.Answers == nil && !c.Init.Yes:
+		return offer{unasked: true}
 	case !isWhole:
 		fmt.Fprintf(cmd.Stderr, "sse-server: no client is changed, because %s cannot be served yet: do what is said "+
 			"above, delete it, and run init again\n", file)
-		return
+		return offer{}
 	case c.StateDir == "":
 		fmt.Fprintln(cmd.Stderr, "sse-server: no client is changed: there is no place for what its file has now")
-		return
+		return offer{}
 	}
 	whole, err := filepath.Abs(file)
 	if err != nil {
 		fmt.Fprintf(cmd.Stderr, "sse-server: %v\n", err)
-		return
+		return offer{}
 	}
 	fmt.Fprintln(cmd.Stdout, "\nEach server starts once:")
 	var failed []string
@@ -68,14 +77,14 @@ func (cmd *Command) offerGateway(
 	}
 	cmd.tellStays(found, made.NameOf, failed)
 	if !slices.ContainsFunc(places, func(p place) bool { return len(p.entries) > 0 }) {
-		return
+		return offer{}
 	}
 	program, before := startedBy(ourselves(os.Executable()), buildinfo.NPMPackage)
 	args := append(before, "stdio", "--connect", "--config", whole)
 	fmt.Fprintln(cmd.Stdout, "\nThrough the gateway, as clients start it:")
 	if !cmd.tryGateway(whole, append([]string{program}, args...)) {
 		fmt.Fprintln(cmd.Stderr, "sse-server: no client is changed, because the gateway does not answer")
-		return
+		return offer{}
 	}
 	answers := bufio.NewScanner(cmd.Answers)
 	if cmd.Answers == nil {
@@ -88,10 +97,14 @@ func (cmd *Command) offerGateway(
 		}
 		cmd.describe(p, &made)
 		if !c.Init.Yes && !cmd.agrees(answers) {
+			offered.refused = append(offered.refused, p.client.Title)
 			continue
 		}
-		cmd.exchange(editor, p, clients.Server{Name: p.freeName(found), Program: program, Args: args})
+		if cmd.exchange(editor, p, clients.Server{Name: p.freeName(found), Program: program, Args: args}) {
+			offered.taken = true
+		}
 	}
+	return offered
 }
 
 // maxGatewayTries is how often the gateway is tried until it has tools: its servers start when it does, and a list that
@@ -196,18 +209,26 @@ func (cmd *Command) describe(p place, made *config.File) {
 	}
 }
 
-// agrees asks whether the client shall use the gateway. No answer is no.
+// agrees asks whether the client shall use the gateway, again after an answer that is neither yes nor no. No answer is
+// no.
 func (cmd *Command) agrees(answers *bufio.Scanner) bool {
-	fmt.Fprint(cmd.Stdout, "Use the gateway instead? [y/N] ")
-	if !answers.Scan() {
-		fmt.Fprintln(cmd.Stdout)
-		return false
+	for {
+		fmt.Fprint(cmd.Stdout, "Use the gateway instead? [y/N] ")
+		switch {
+		case !answers.Scan():
+			fmt.Fprintln(cmd.Stdout)
+			return false
+		case terminal.IsYes(answers.Text()):
+			return true
+		case terminal.IsNo(answers.Text()):
+			return false
+		}
 	}
-	return terminal.IsYes(answers.Text())
 }
 
-// exchange writes the entry of the gateway into the file of a client, in the place of its own.
-func (cmd *Command) exchange(editor *clientfile.Editor, p place, s clients.Server) {
+// exchange writes the entry of the gateway into the file of a client, in the place of its own, and reports whether it
+// is there.
+func (cmd *Command) exchange(editor *clientfile.Editor, p place, s clients.Server) bool {
 	var names []string
 	for _, e := range p.entries {
 		names = append(names, e.Name)
@@ -215,11 +236,12 @@ func (cmd *Command) exchange(editor *clientfile.Editor, p place, s clients.Serve
 	unlinked, err := editor.Exchange(p.client, p.file, names, s)
 	if err != nil {
 		fmt.Fprintf(cmd.Stderr, "sse-server: not changed: %s\n", plaintext.Visible(err.Error()))
-		return
+		return false
 	}
 	fmt.Fprintf(cmd.Stdout, "%s uses the gateway now. Restart it. sse-server connect %s --undo restores what was "+
 		"there.\n", p.client.Title, p.client.Name)
 	if unlinked {
 		fmt.Fprintf(cmd.Stdout, "%s had more names (hard links). They keep what it had.\n", p.file)
 	}
+	return true
 }

@@ -160,9 +160,9 @@ func TestInitAsksForEachClient(t *testing.T) {
 	env, claude, codex, cursor := threeClients(t)
 	before := map[string]string{claude: text(t, claude), codex: text(t, codex), cursor: text(t, cursor)}
 	var started []string
-	p := runAsked(t, env, "no\nYes\n", tries(&started), "init")
+	p := runAsked(t, env, "no\nok?\nYes\n", tries(&started), "init")
 	p.wantExit(exit.OK)
-	ssetest.Want(t, "questions", strings.Count(p.out.String(), "Use the gateway instead? [y/N] "), 3)
+	ssetest.Want(t, "questions", strings.Count(p.out.String(), "Use the gateway instead? [y/N] "), 4) // one is put again
 	var changed []string
 	for file, was := range before {
 		if text(t, file) != was {
@@ -170,6 +170,47 @@ func TestInitAsksForEachClient(t *testing.T) {
 		}
 	}
 	ssetest.Want(t, "changed", changed, []string{codex})
+}
+
+// The last lines say what is left to do: nothing, where clients start the gateway; and how a client uses it later.
+func TestInitSaysWhatIsLeftToDo(t *testing.T) {
+	const (
+		runs  = "\nNothing has to run: the first client starts the gateway. Keep servers.yaml where it is. To see its page: sse-server --config servers.yaml\n"
+		serve = "\nThis serves it:\n\n    sse-server --config servers.yaml\n\n"
+	)
+	for what, test := range map[string]struct {
+		answers string
+		args    []string
+		want    string
+	}{
+		"--yes":          {"", []string{"init", "--yes"}, " --undo restores what was there.\n" + runs},
+		"yes":            {"y\ny\ny\n", []string{"init"}, " --undo restores what was there.\n" + runs},
+		"no":             {"n\nn\nn\n", []string{"init"}, "\nNo client uses it. To be asked again: delete servers.yaml, and run sse-server init servers.yaml\n" + serve},
+		"yes, but for 2": {"n\ny\n\n", []string{"init"}, "\nAs before: Claude Code, Cursor. To be asked again: sse-server init, with the name of another file\n" + runs},
+		"nobody answers": {"", []string{"init"}, "\nNo client uses it, because nobody can be asked here. With --yes all do: delete servers.yaml, and run sse-server init servers.yaml --yes\n" + serve},
+		"nobody's":       {"y\n", []string{"init", "--", "true"}, "servers.yaml has 1 server: true\n" + serve},
+	} {
+		env, _, _, _ := threeClients(t)
+		var started []string
+		p := runAsked(t, env, test.answers, tries(&started), test.args...)
+		p.wantExit(exit.OK)
+		if out := p.out.String(); !strings.HasSuffix(out, test.want) {
+			t.Errorf("%s: got\n%s\nwant the end\n%s", what, out, test.want)
+		}
+	}
+}
+
+// A client that was left out gets the gateway later, by another file: the clients that have one already stay.
+func TestInitAsksAgainForAnotherFile(t *testing.T) {
+	env, claude, codex, cursor := threeClients(t)
+	var started []string
+	runAsked(t, env, "y\ny\nn\n", tries(&started), "init").wantExit(exit.OK)
+	before := text(t, claude) + text(t, codex)
+	p := runAsked(t, env, "y\n", tries(&started), "init", "other.yaml")
+	p.wantExit(exit.OK)
+	ssetest.Want(t, "questions", strings.Count(p.out.String(), "Use the gateway instead?"), 1)
+	ssetest.WantText(t, "Cursor", text(t, cursor), "other.yaml")
+	ssetest.Want(t, "the others", text(t, claude)+text(t, codex), before)
 }
 
 // Nothing starts and nothing changes if nobody can answer, if the file cannot be served yet, or if the gateway does not

@@ -40,6 +40,12 @@ func IsYes(answer string) bool {
 	return answer == "y" || answer == "yes"
 }
 
+// IsNo reports whether a person has answered a question with no, or with nothing.
+func IsNo(answer string) bool {
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "" || answer == "n" || answer == "no"
+}
+
 // IsShown reports whether there is a terminal that shows the line.
 func (l *Line) IsShown() bool { return l.terminal != nil }
 

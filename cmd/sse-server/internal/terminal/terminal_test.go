@@ -27,3 +27,14 @@ func TestLiveLine(t *testing.T) {
 		t.Error("without a terminal, writers are others")
 	}
 }
+
+// An answer that is neither yes nor no is neither.
+func TestAnswers(t *testing.T) {
+	for answer, want := range map[string][2]bool{ // yes, no
+		"y": {true, false}, " YES ": {true, false}, "": {false, true}, "n": {false, true}, "No": {false, true}, "ok?": {false, false},
+	} {
+		if got := [2]bool{IsYes(answer), IsNo(answer)}; got != want {
+			t.Errorf("%q: got %v, want %v", answer, got, want)
+		}
+	}
+}
