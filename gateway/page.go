@@ -77,10 +77,9 @@ func shownTo(from *sender, all []*Gateway) (shown []*Gateway) {
 // listed serves the list of servers to a browser that opens the root, and how they are to its script. It reports
 // whether it has.
 func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway) bool {
-	isRoot := r.Method == http.MethodGet && r.URL.Path == "/"
 	isState, isPage := page.IsState(r), httpcheck.AcceptOf(r).Names("text/html")
 	switch {
-	case !isRoot || !isPage && !page.IsFile(r) && !isState:
+	case !isRoot(r) || !isPage && !page.IsFile(r) && !isState:
 		return false
 	case !n.showsPage(r):
 		return isPage && n.saysWhyNone(w, r)
@@ -92,7 +91,8 @@ func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway)
 	from := newSender(r)
 	for _, g := range viewsFirst(shownTo(from, all)) {
 		if now := g.now.Load(); now.page != nil && (now.sse != nil || now.mcp != nil) {
-			links = append(links, page.Link{Name: now.opts.known(), Path: g.prefix + Path, Page: now.page})
+			links = append(links, page.Link{Name: now.opts.known(), Path: g.prefix + Path, IsView: now.view() != nil,
+				Page: now.page})
 			linked = append(linked, g)
 		}
 	}
@@ -106,6 +106,9 @@ func (n *serving) listed(w http.ResponseWriter, r *http.Request, all []*Gateway)
 	}
 	return true
 }
+
+// isRoot reports whether a request is one for the root, where the list of servers is.
+func isRoot(r *http.Request) bool { return r.Method == http.MethodGet && r.URL.Path == "/" }
 
 // saysWhyNone tells a browser on another machine why it gets no page, and reports whether it has.
 func (n *serving) saysWhyNone(w http.ResponseWriter, r *http.Request) bool {

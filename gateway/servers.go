@@ -151,7 +151,14 @@ func (s *Servers) serve(gateways []*Gateway, root *Gateway, shared *budget.Accou
 func (s *Servers) elsewhere(all []*Gateway, root *Gateway) *served {
 	f := all[0].now.Load().checks
 	n := &served{all: all, root: root, checks: f}
-	message := func(r *http.Request) string { return routeList(shownTo(newSender(r), n.list())) }
+	message := func(r *http.Request) string {
+		shown := shownTo(newSender(r), n.list())
+		text := routeList(shown)
+		if len(shown) > 0 && isRoot(r) && all[0].now.Load().showsPage(r) {
+			text += "; open this URL in a browser for a page of them"
+		}
+		return text
+	}
 	n.elsewhere = f.Elsewhere(message, all[0].plainLog, s.unserved)
 	return n
 }

@@ -137,6 +137,18 @@ func TestPathOfNoServerLeavesATrace(t *testing.T) {
 	asks(t, s.Admin(), "/metrics", 200, "\nmcp_sse_connections_rejected_total{reason=\"not_found\",server=\"\",transport=\"\"} 1\n")
 }
 
+// Curl at the root is told of the page, where there is one.
+func TestPathOfTheListNamesThePage(t *testing.T) {
+	for access, want := range map[gateway.Page]string{
+		gateway.PageOn: "/mcp/a/mcp, /mcp/b/mcp; open this URL in a browser for a page of them", gateway.PageOff: "/mcp/a/mcp, /mcp/b/mcp",
+	} {
+		s, _ := several(t, func(_ string, opts *gateway.Options) { opts.Page = access }, &server{}, &server{})
+		defer s.Shutdown(t.Context())
+		asks(t, s, "/", http.StatusNotFound, `each at its own path: `+want+`"`)
+		asks(t, s, "/other", http.StatusNotFound, `each at its own path: /mcp/a/mcp, /mcp/b/mcp"`)
+	}
+}
+
 // Where there are several servers, errors say which one it was.
 func TestErrorsNameTheServer(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {

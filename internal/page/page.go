@@ -256,6 +256,8 @@ func isLinked(r *http.Request) bool {
 type Link struct {
 	// Name is what people call the server, and Path the path of its URL, from the root.
 	Name, Path string
+	// IsView says that it is a view of servers.
+	IsView bool
 	// Page is its page.
 	Page *Page
 }
@@ -280,8 +282,36 @@ func ServeList(w http.ResponseWriter, r *http.Request, servers []Link) {
 	about, _ := json.Marshal(map[string]any{"pastes": texts}) // as in Options.about
 	render(w, r, "servers.html", struct {
 		About   template.JS
+		Heading string
 		Servers []Link
-	}{template.JS(about), servers})
+	}{template.JS(about), heading(servers), servers})
+}
+
+// heading says how many servers and views a list has, as headingOf of the script does.
+func heading(all []Link) string {
+	if len(all) == 1 {
+		return "The MCP server"
+	}
+	views := 0
+	for _, one := range all {
+		if one.IsView {
+			views++
+		}
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		noun string
+	}{{len(all) - views, "MCP server"}, {views, "view"}} {
+		switch part.n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+part.noun)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %ss", part.n, part.noun))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // With policy, a browser takes scripts and styles from here alone and runs nothing inline, sends to

@@ -75,6 +75,21 @@ func TestNamesStayData(t *testing.T) {
 	}
 }
 
+// The heading of the list has servers and views apart, as the banner has.
+func TestHeadingOfTheList(t *testing.T) {
+	server, view := page.Link{Name: "a", Path: "/a/mcp"}, page.Link{Name: "v", Path: "/mcp", IsView: true}
+	for want, links := range map[string][]page.Link{
+		"The MCP server": {server}, "2 MCP servers": {server, server}, "2 MCP servers, 1 view": {view, server, server},
+		"1 MCP server, 2 views": {view, view, server}, "2 views": {view, view},
+	} {
+		w := httptest.NewRecorder()
+		page.ServeList(w, httptest.NewRequest(http.MethodGet, "/", nil), links)
+		if body := w.Body.String(); !strings.Contains(body, "<h1>"+want+"</h1>") {
+			t.Errorf("want the heading %q in %s", want, body)
+		}
+	}
+}
+
 // A page to which another site has led says so: its script waits for a click. An address that people have
 // typed, bookmarked or opened from a terminal connects by itself.
 func TestPageOfALink(t *testing.T) {

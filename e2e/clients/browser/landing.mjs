@@ -26,6 +26,7 @@ export const steps = {
     await rules.getByText('exclude "delete_*" meets nothing that the server lists').waitFor();
     assert.match(await card(page, 'mcp').innerText(), /View[^]*bookshop[^]*broken/, 'the view of all has its servers');
     assert.equal(await page.locator('.card').count(), 8);
+    assert.match(await page.locator('h1').innerText(), /^7 MCP servers, 1 view /);
     const boxes = await page.locator('.card').evaluateAll(all => all.map(one => one.getBoundingClientRect()).map(({ width, height }) => `${Math.round(width)}×${Math.round(height)}`));
     assert.equal(new Set(boxes).size, 1, `the cards are even: ${boxes}`);
     await accessible(page, 'the cards');

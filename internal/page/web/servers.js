@@ -66,6 +66,13 @@ function tokenKeyOf(url) { return `token ${new URL(url).pathname}`; }
 /** @param {string} state */
 function stateMark(state) { return el('span', { class: `mark ${looks[state] ?? ''}` }, stateName(state)); }
 
+/** @param {ServerState[]} servers */
+function headingOf(servers) {
+  const views = servers.filter(server => server.view).length, own = servers.length - views;
+  if (servers.length === 1) return 'The MCP server';
+  return [own > 0 && count(own, 'MCP server'), views > 0 && count(views, 'view')].filter(Boolean).join(', ');
+}
+
 class Cards {
   constructor() {
     /** @type {Record<string, import('./connect.js').Paste[]>} */
@@ -188,7 +195,7 @@ class Cards {
   draw() {
     const { servers, omitted, all } = this.landing;
     const tools = servers.filter(server => !server.view).reduce((sum, server) => sum + (server.tools ?? 0), 0);
-    show(this.heading, servers.length === 1 ? 'The MCP server' : `${servers.length} MCP servers`, tools > 0 && el('small', {}, ' ', count(tools, 'tool')));
+    show(this.heading, headingOf(servers), tools > 0 && el('small', {}, ' ', count(tools, 'tool')));
     const wanted = servers.map(server => this.card(server));
     if (wanted.length !== this.grid.children.length || wanted.some((card, i) => this.grid.children[i] !== card)) {
       const focused = document.activeElement?.getAttribute('aria-label');

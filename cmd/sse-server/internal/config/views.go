@@ -354,8 +354,8 @@ func (c *Config) readFor(v *View, node ast.Node, where string) error {
 	client, known := clients.Named(name)
 	if !known {
 		names := clients.Names(clients.All)
-		hint := DidYouMean(name, names)
-		return c.at(node.GetToken(), "%s.for: no client is called %q%s; want one of %s", where, name, hint,
+		hint := cmp.Or(DidYouMean(name, names), ";")
+		return c.at(node.GetToken(), "%s.for: no client is called %q%s want one of %s", where, name, hint,
 			strings.Join(names, ", "))
 	}
 	v.For = client.Name
@@ -444,8 +444,8 @@ func (c *Config) serverOfView(key *token.Token, where string, views []string) (*
 	if slices.Contains(views, key.Value) {
 		return nil, c.at(key, "%s.%s: a view cannot be in a view: name its servers", where, key.Value)
 	}
-	return nil, c.at(key, "%s.%s: the file has no such server%s; it has %s", where, key.Value,
-		DidYouMean(key.Value, names), strings.Join(names, ", "))
+	return nil, c.at(key, "%s.%s: the file has no such server%s want one of %s", where, key.Value,
+		cmp.Or(DidYouMean(key.Value, names), ";"), strings.Join(names, ", "))
 }
 
 // readMemberOfView adds a server to a view, with its rules.
