@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -100,13 +101,15 @@ func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 }
 
 // refuseClient answers each request of the client with what is wrong with the configuration, until stdin ends, a signal
-// comes, or the parent process ends. Most clients show the error, and hardly any shows stderr.
+// comes, or the parent process ends. Most clients show the error, and hardly any shows stderr. Examples stay on stderr:
+// they may have the rest of the command line, which may have a key.
 func (m *Main) refuseClient(err error) {
+	why, _, _ := strings.Cut(err.Error(), ", as in:")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	refused := make(chan struct{})
 	go func() { // ends with stdin and stdout, or with the program
-		stdio.Refuse(m.Stdin, m.Stdout, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", err))
+		stdio.Refuse(m.Stdin, m.Stdout, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", why))
 		close(refused)
 	}()
 	select {

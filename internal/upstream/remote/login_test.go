@@ -184,24 +184,31 @@ func TestProbesNeedALogin(t *testing.T) {
 // does not lose its tools in, and the list is asked for again there. A server that has given no list says itself what
 // it wants, as without the login it may open sessions, and give no lists.
 func TestLoginsThatEndInASession(t *testing.T) {
-	const list = `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`
+	const list = `{"jsonrpc":"2.0","id":%d,"method":%q}`
 	for name, serve := range map[string]upstreamtest.Handler{"streamable": legacyServer, "stateless": modernServer} {
-		for _, hasList := range []bool{true, false} {
-			t.Run(fmt.Sprint(name, hasList), func(t *testing.T) {
+		for what, before := range map[string]struct{ isLoggedIn, hasList bool }{
+			"a list before": {true, true}, "none before": {true, false}, "a list for anybody before": {false, true},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
 				p := &person{full: "log in at L", public: "log in at L"}
 				p.loggedIn.Store(true)
 				conn := dialFor(t, remote.URL{Address: closedTo(t, "tools/list", serve), Credentials: p})
 				upstreamtest.Send(t, conn, upstreamtest.Initialize)
 				upstreamtest.Recv(t, conn)
 				upstreamtest.Send(t, conn, upstreamtest.Initialized)
-				if hasList {
-					upstreamtest.Send(t, conn, fmt.Sprintf(list, 5))
+				if before.hasList {
+					method := "tools/list"
+					if !before.isLoggedIn { // this one is open to anybody
+						method = "prompts/list"
+						p.loggedIn.Store(false)
+					}
+					upstreamtest.Send(t, conn, fmt.Sprintf(list, 5, method))
 					ssetest.WantText(t, "the list", upstreamtest.Recv(t, conn), `"result"`)
 				}
 				p.loggedIn.Store(false)
-				upstreamtest.Send(t, conn, fmt.Sprintf(list, 6))
+				upstreamtest.Send(t, conn, fmt.Sprintf(list, 6, "tools/list"))
 				got, err := conn.Recv()
-				if !hasList {
+				if !before.hasList || !before.isLoggedIn {
 					ssetest.Must(t, err)
 					ssetest.WantText(t, "the answer", string(got), "log in at L")
 					return

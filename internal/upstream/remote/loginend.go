@@ -2,7 +2,6 @@ package remote
 
 import (
 	"bytes"
-	"errors"
 	"sync"
 
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
@@ -11,7 +10,14 @@ import (
 )
 
 // errLoginEnded ends a session with a server when its login has ended.
-var errLoginEnded = errors.New("the login at the server has ended")
+var errLoginEnded error = loginEnded{}
+
+type loginEnded struct{}
+
+func (loginEnded) Error() string { return "the login at the server has ended" }
+
+// Planned says that the end is no failure of the server: see handshake.IsPlanned.
+func (loginEnded) Planned() bool { return true }
 
 // loginEnd notices that the login of a session has ended, by a list that the server refuses after it has given one. It
 // ends the session: one in its place has the lists of before, and asks for the login. It is safe for concurrent use; a
@@ -21,7 +27,7 @@ type loginEnd struct {
 
 	mu      sync.Mutex          // guards what follows
 	asked   map[jsonrpc.ID]bool // requests for lists without an answer
-	hasList bool                // the server has given one
+	hasList bool                // the server has given one to somebody who was logged in
 }
 
 // sent notes a message of the client.
@@ -58,7 +64,7 @@ func (e *loginEnd) received(msg []byte) error {
 	reason, _ := rawjson.MemberText(m.Error(), "data", "reason")
 	switch {
 	case m.Error() == nil:
-		e.hasList = true
+		e.hasList = e.hasList || e.loggedIn() // some servers give one to anybody
 	case e.hasList && reason == exchange.ReasonUnauthorized && !e.loggedIn():
 		return &jsonrpc.NotTakenError{ID: m.ID, Err: errLoginEnded}
 	}

@@ -262,8 +262,9 @@ func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error)
 		return u, fmt.Errorf("%s: sse-server has changed nothing in it that could be restored", file)
 	}
 	of := formOf(c.Entry)
+	var gone []string // that somebody has removed already
 	_, err = e.edit(file, func(text []byte) ([]byte, error) {
-		u = Undone{}
+		u, gone = Undone{}, nil
 		for _, name := range names {
 			is, there, err := of.entry(text, name)
 			if err != nil {
@@ -280,10 +281,13 @@ func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error)
 					return nil, err
 				}
 			}
-			if one.Before == nil {
-				u.Removed = append(u.Removed, name)
-			} else {
+			switch {
+			case one.Before != nil:
 				u.Restored = append(u.Restored, name)
+			case there:
+				u.Removed = append(u.Removed, name)
+			default:
+				gone = append(gone, name)
 			}
 		}
 		return text, nil
@@ -291,7 +295,7 @@ func (e *Editor) Undo(c clients.Client, file, name string) (u Undone, err error)
 	if err != nil {
 		return Undone{}, err
 	}
-	for _, name := range slices.Concat(u.Restored, u.Removed) {
+	for _, name := range slices.Concat(u.Restored, u.Removed, gone) {
 		delete(r.Entries, name)
 	}
 	for _, name := range u.Changed {

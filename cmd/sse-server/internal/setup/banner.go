@@ -116,20 +116,22 @@ func tellOfClients(w io.Writer, base string, c *config.Config) {
 }
 
 // connectCommand returns the command that prints what any client needs for what c serves, of which first comes first.
-// It is empty where that would take more options of the command line.
+// It is empty where that would take more options than the file has.
 func connectCommand(c *config.Config, first clients.Server) string {
-	isFlag := func(option string) bool { return c.Given(option) && c.Place(option) == "--"+option }
-	command := "sse-server connect CLIENT"
-	switch {
-	case first.Token && (c.Config == "" || isFlag("auth-tokens-file")),
-		first.SSE && (c.Config == "" || isFlag("transports")):
-		return ""
-	case c.Config == "":
-		return command + " --name " + first.Name + " --url " + shellword.Quote(first.URL)
-	case isFlag("addr"):
-		command += " --addr " + shellword.Quote(string(c.Addr))
+	const command = "sse-server connect CLIENT"
+	isElsewhere := c.Config == "" // not all that connect has to know is in the file
+	for _, option := range []string{
+		"addr", "public-url", "insecure", "tls-cert", "tls-key", "auth-tokens-file", "transports",
+	} {
+		isElsewhere = isElsewhere || c.Given(option) && !strings.HasPrefix(c.Place(option), c.Config)
 	}
-	return command + " --config " + shellword.Quote(c.Config)
+	switch {
+	case !isElsewhere:
+		return command + " --config " + shellword.Quote(c.Config)
+	case first.Token, first.SSE, len(c.Pasted()) > 1:
+		return ""
+	}
+	return command + " --name " + first.Name + " --url " + shellword.Quote(first.URL)
 }
 
 // tellOfPage tells people of the page of the server, or of the list of several, where pages are served, and why other

@@ -168,14 +168,15 @@ func TestBannerNamesTheCommandForOtherClients(t *testing.T) {
 		"demo":                       {nil, " --name demo --url http://127.0.0.1:8080/mcp"},
 		"command":                    {[]string{"--", "npx", "-y", "x"}, " --name x --url http://127.0.0.1:8080/mcp"},
 		"file":                       {[]string{"-c", file}, " --config " + file},
-		"file, and an address":       {[]string{"-c", file, "--addr", "127.0.0.1:9"}, " --addr 127.0.0.1:9 --config " + file},
+		"file, and an address":       {[]string{"-c", file, "--addr", "127.0.0.1:9"}, " --name mcp --url http://127.0.0.1:9/mcp"},
+		"file, and an open address":  {[]string{"-c", file, "--addr", "127.0.0.1:9", "--insecure"}, " --name mcp --url http://127.0.0.1:9/mcp"},
 		"file with tokens":           {[]string{"-c", guarded}, " --config " + guarded},
 		"tokens":                     {[]string{"--auth-tokens-file", tokens}, ""},
 		"file, and tokens of a flag": {[]string{"-c", file, "--auth-tokens-file", tokens}, ""},
 		"HTTP+SSE":                   {[]string{"--transports", "sse"}, ""},
 	} {
 		base := "http://127.0.0.1:8080"
-		if strings.Contains(test.want, ":9 ") {
+		if strings.Contains(test.want, ":9/") {
 			base = "http://127.0.0.1:9"
 		}
 		banner := bannerAt(t, base, test.args...)

@@ -75,7 +75,7 @@ func nextStep(offered offer, file, serve string) (text string) {
 		text = fmt.Sprintf("\nNo client uses it, because nobody can be asked here. With --yes all do: delete %[1]s, "+
 			"and run sse-server init %[1]s --yes\n", file)
 	case offered.taken && len(offered.refused) > 0:
-		text = fmt.Sprintf("\nAs before: %s. To be asked again: sse-server init, with the name of another file\n",
+		text = fmt.Sprintf("\nUnchanged: %s. To be asked again: sse-server init, with the name of another file\n",
 			strings.Join(offered.refused, ", "))
 	case len(offered.refused) > 0:
 		text = fmt.Sprintf("\nNo client uses it. To be asked again: delete %[1]s, and run sse-server init %[1]s\n",

@@ -47,8 +47,6 @@ func (cmd *Command) offerGateway(
 	switch {
 	case cmd.Try == nil, len(places) == 0, made.Gateway == "":
 		return offer{}
-	case cmd.Answers == nil && !c.Init.Yes:
-		return offer{unasked: true}
 	case !isWhole:
 		fmt.Fprintf(cmd.Stderr, "sse-server: no client is changed, because %s cannot be served yet: do what is said "+
 			"above, delete it, and run init again\n", file)
@@ -56,6 +54,8 @@ func (cmd *Command) offerGateway(
 	case c.StateDir == "":
 		fmt.Fprintln(cmd.Stderr, "sse-server: no client is changed: there is no place for what its file has now")
 		return offer{}
+	case cmd.Answers == nil && !c.Init.Yes:
+		return offer{unasked: true}
 	}
 	whole, err := filepath.Abs(file)
 	if err != nil {

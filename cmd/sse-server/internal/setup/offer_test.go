@@ -186,7 +186,7 @@ func TestInitSaysWhatIsLeftToDo(t *testing.T) {
 		"--yes":          {"", []string{"init", "--yes"}, " --undo restores what was there.\n" + runs},
 		"yes":            {"y\ny\ny\n", []string{"init"}, " --undo restores what was there.\n" + runs},
 		"no":             {"n\nn\nn\n", []string{"init"}, "\nNo client uses it. To be asked again: delete servers.yaml, and run sse-server init servers.yaml\n" + serve},
-		"yes, but for 2": {"n\ny\n\n", []string{"init"}, "\nAs before: Claude Code, Cursor. To be asked again: sse-server init, with the name of another file\n" + runs},
+		"yes, but for 2": {"n\ny\n\n", []string{"init"}, "\nUnchanged: Claude Code, Cursor. To be asked again: sse-server init, with the name of another file\n" + runs},
 		"nobody answers": {"", []string{"init"}, "\nNo client uses it, because nobody can be asked here. With --yes all do: delete servers.yaml, and run sse-server init servers.yaml --yes\n" + serve},
 		"nobody's":       {"y\n", []string{"init", "--", "true"}, "servers.yaml has 1 server: true\n" + serve},
 	} {
