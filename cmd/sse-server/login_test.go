@@ -38,6 +38,7 @@ type protected struct {
 	tokens   map[string]bool
 	whose    map[string]string // the person of a code or a token, if it is somebody else than "you"
 	ended    bool              // refresh tokens are good no more
+	banned   string            // a person whom the server does not take, though the issuer does
 	secrets  []string
 	openings int // of the issuer's page
 }
@@ -62,7 +63,7 @@ func newProtected(t *testing.T) *protected {
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if !p.tokens[token] {
+		if !p.tokens[token] || p.banned != "" && p.whose[token] == p.banned {
 			return nil, auth.ErrInvalidToken
 		}
 		return &auth.TokenInfo{Expiration: time.Now().Add(time.Hour), UserID: cmp.Or(p.whose[token], "you")}, nil

@@ -178,6 +178,23 @@ func TestPrincipalLogsIn(t *testing.T) {
 	}
 }
 
+// A principal that has logged in as somebody whom the server does not take gets another link, and is logged in by that.
+func TestPrincipalWithAnAccountThatIsRefused(t *testing.T) {
+	t.Parallel()
+	remote := newProtected(t)
+	remote.banned = "mallory"
+	l := startOwn(t, remote, clitest.State(t), ownLogins)
+	session, link := l.ask(t, aliceToken)
+	newSurfer(t, l, "mallory").logIn(link, aliceToken)
+	_, again := l.ask(t, aliceToken) // a client that comes after it
+	if again == link {
+		t.Fatal("the link is the one that was used")
+	}
+	newSurfer(t, l, "alice").logIn(again, aliceToken)
+	awaitTools(t, session, "of_alice whoami")
+	ssetest.Want(t, "who asks", call(t, session, "whoami"), "alice")
+}
+
 // wantReloadAs reloads with a token.
 func (l *live) wantReloadAs(t *testing.T, token string) {
 	t.Helper()

@@ -17,7 +17,8 @@ import (
 var ErrAsked = errors.New("another program is asking for the login now")
 
 // LoggedIn reports whether somebody is logged in at the server, as far as the files and its last answers say. A login
-// with nothing to renew it is none once its token has expired, or the server has refused it.
+// with nothing to renew it is none once its token has expired, or the server has refused it; any other one once the
+// server refuses a token that was renewed for that, until the server takes a request again.
 func (c Credentials) LoggedIn() bool {
 	s := c.source()
 	l, err := s.look()
@@ -48,7 +49,11 @@ func (c Credentials) LoginNeeded() (command string, is bool) {
 func (c Credentials) Opened() { c.source().noteWanted(true) }
 
 // Accepted is told that the server has answered a request with success.
-func (c Credentials) Accepted() { c.source().noteWanted(false) }
+func (c Credentials) Accepted() {
+	s := c.source()
+	s.noteWanted(false)
+	s.noteUseful()
+}
 
 // Ask returns what a person is told to do: a link or a command, where Links is set, else that the operator has to log
 // in. link is that of the text; empty: it has none. done says that somebody has logged in meanwhile.
@@ -85,7 +90,7 @@ func (c Credentials) linkText(link string) string {
 // the link is that of a page, and a login begins there.
 func (c Credentials) Begin(ctx context.Context) (link string, isNew bool, err error) {
 	if c.isOwn() {
-		return c.takeTicket(nil)
+		return c.takeTicket(c.source().scopesInstead())
 	}
 	if !c.Links {
 		return "", false, errors.New("the link of a login is only good on this machine")

@@ -592,3 +592,74 @@ func TestIssuerWithoutRegistration(t *testing.T) {
 	ssetest.Want(t, "cookies", len(rec.Result().Cookies()), 0)
 	ssetest.WantText(t, "log", g.log.String(), "registers no clients: logins of each principal need one that does")
 }
+
+// refusal is a response of a server that refuses a request with this header.
+func refusal(method, header string, status int, challenge string) *http.Response {
+	r := httptest.NewRequest(method, "/mcp", nil)
+	r.Header.Set("Authorization", header)
+	return &http.Response{StatusCode: status, Request: r, Header: http.Header{"Www-Authenticate": {challenge}}}
+}
+
+// A login whose renewed token the server refuses is none: its principal gets a link, and no other one is shut out. Once
+// the server takes a request, it is one again.
+func TestLoginThatTheServerRefusesAnew(t *testing.T) {
+	g := newGate(t, newWorld(t, nil))
+	l := g.logIn("alice")
+	g.logIn("bob")
+	alice := g.of("alice", "client")
+	advise := func(header string) {
+		t.Helper()
+		if again, full, _, _ := alice.Advise(t.Context(), refusal(http.MethodPost, header, 401, "Bearer"), false); again || full == "" {
+			t.Errorf("advice: %v, %q", again, full)
+		}
+	}
+	advise("Bearer " + l.Access) // the issuer could not be asked, for all that is known
+	g.wantLoggedIn("alice", true)
+	renew := func() string {
+		t.Helper()
+		now := alice.source().held()
+		fresh, err := alice.Authorizer(nil, slog.New(slog.DiscardHandler))(t.Context(), "Bearer "+now.Access)
+		ssetest.Must(t, err)
+		return fresh
+	}
+	advise(renew())
+	g.wantLoggedIn("alice", false)
+	g.wantLoggedIn("bob", true)
+	if text, link, done := alice.Ask(t.Context()); link == "" || done {
+		t.Errorf("alice gets no link: %s", text)
+	}
+	advise(renew()) // a session after it
+	g.wantLoggedIn("alice", false)
+	alice.Accepted()
+	g.wantLoggedIn("alice", true)
+	advise(renew())
+	g.wantLoggedIn("alice", false)
+	g.logIn("alice")
+	g.wantLoggedIn("alice", true)
+}
+
+// A login that opens no session for want of a scope is none, and the link asks for that scope too.
+func TestLoginThatOpensNoSession(t *testing.T) {
+	g := newGate(t, newWorld(t, func(w *world) { w.scopes = []string{"read"} }))
+	l := g.logIn("alice")
+	alice, header := g.of("alice", "client"), "Bearer "+l.Access
+	const challenge = `Bearer error="insufficient_scope", scope="write"`
+	for name, c := range map[string]struct {
+		resp *http.Response
+		asks bool
+	}{
+		"a call":                      {refusal(http.MethodPost, header, 403, challenge), true},
+		"a stream":                    {refusal(http.MethodGet, header, 403, challenge), false},
+		"a request without the login": {refusal(http.MethodPost, "", 403, challenge), false},
+	} {
+		_, _, _, _ = alice.Advise(t.Context(), c.resp, c.asks)
+		ssetest.Want(t, "logged in after "+name, alice.LoggedIn(), true)
+	}
+	_, _, _, _ = alice.Advise(t.Context(), refusal(http.MethodPost, header, 403, challenge), false)
+	g.wantLoggedIn("alice", false)
+	_, link, _ := alice.Ask(t.Context())
+	cookie, back := g.begin(link, "alice")
+	ssetest.Want(t, "scopes", g.w.lastScopes, "read write offline_access")
+	g.get(back, cookie)
+	g.wantLoggedIn("alice", true)
+}

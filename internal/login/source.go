@@ -109,6 +109,10 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		what := fmt.Sprintf("the login lacks the scope %q", clip.Long(strings.Join(scopes, " "))) // the server's text
 		all := c.source().scopesWith(scopes)
 		if c.isOwn() {
+			if l := c.source().held(); !asks && resp.Request != nil && resp.Request.Method == http.MethodPost &&
+				l != nil && l.header(time.Now()) == sentWith(resp) {
+				c.source().noteUseless(l, all) // it lets no session begin
+			}
 			full, link = c.adviceForOwn(what, asks, all)
 			return false, full, full, link
 		}
@@ -142,6 +146,7 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		what = "the login at the server has ended"
 	default:
 		what = "the server does not take the login any more"
+		s.noteRefusedAnew(now, sentWith(resp))
 	}
 	if c.isOwn() {
 		if err != nil { // it has the path of a file, and the log has it
@@ -157,6 +162,14 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		}
 	}
 	return false, what + ": run in a terminal: " + c.Command + " and call again", needsLogin, ""
+}
+
+// sentWith returns the header that a response refuses; empty: none.
+func sentWith(resp *http.Response) string {
+	if resp.Request == nil { // it is of no server
+		return ""
+	}
+	return resp.Request.Header.Get("Authorization")
 }
 
 // scopesWith returns the scopes of a login with these scopes, and with those of the login of now: they replace what the
@@ -221,6 +234,11 @@ type source struct {
 	spent  string      // the refresh token whose client the issuer does not know; empty: none
 	wanted bool        // the server asks for a login before it opens a session, or in place of one that has ended
 	had    bool        // somebody was logged in
+	anew   string      // the header that was got because the server has refused another one; empty: none
+	// useless is when the login was made that the server does not take, though its token is new, or that opens no
+	// session for want of a scope. Zero: there is none, or the server has taken a request since.
+	useless time.Time
+	lacks   []string // the scopes to ask for in the place of the useless login; nil: those that the server names
 	// challenge is that of the message that the server has refused last; without a scheme: there is none.
 	challenge oauthex.Challenge
 
@@ -343,6 +361,40 @@ func (s *source) noteRefused(header string) {
 	s.bad = header
 }
 
+// noteRefusedAnew notes that the server has refused a login, if the header is that of a token which is there because the
+// server has refused the one before: another one would not help.
+func (s *source) noteRefusedAnew(l *Login, header string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if header != "" && header == s.anew {
+		s.useless, s.lacks = l.At, nil
+	}
+}
+
+// noteUseless notes a login that opens no session, and the scopes to ask for in its place.
+func (s *source) noteUseless(l *Login, scopes []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.useless, s.lacks = l.At, scopes
+}
+
+// noteUseful notes that the server has taken a request.
+func (s *source) noteUseful() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.useless, s.lacks = time.Time{}, nil
+}
+
+// scopesInstead returns the scopes to ask for in the place of a useless login; nil: those that the server names.
+func (s *source) scopesInstead() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.login == nil || !s.login.At.Equal(s.useless) {
+		return nil
+	}
+	return s.lacks
+}
+
 // isForSessions reports whether a refusal is about the sessions with the server, and not about one tool of a server
 // that is public. A request that asks for a client comes in a session that the server has opened: without a login, or
 // with one that somebody has ended.
@@ -386,14 +438,14 @@ func (s *source) noteUnknownClient(l *Login, refused string, err error) {
 	}
 }
 
-// isGood reports whether a login can authorize: the issuer has not ended it, and it has a token that the server may
-// take, or something to get one with.
+// isGood reports whether a login can authorize: the issuer has not ended it, it has a token that the server may take, or
+// something to get one with, and the server has not refused it after that.
 func (s *source) isGood(l *Login) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	header := l.header(time.Now())
 	canRenew := l.Refresh != "" && l.Refresh != s.spent
-	return l.Ended.IsZero() && (canRenew || header != "" && header != s.bad)
+	return l.Ended.IsZero() && !l.At.Equal(s.useless) && (canRenew || header != "" && header != s.bad)
 }
 
 // lockNewest locks the newest login, and returns it; nil, and no unlock, if nobody is logged in. While it waits for the
@@ -465,6 +517,9 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	s.failed = time.Time{}
 	s.mu.Lock()
 	s.spent, s.bad = "", "" // the issuer knows the client again
+	if refused != "" {
+		s.anew = fresh.header(time.Now())
+	}
 	s.mu.Unlock()
 	s.save(&fresh, log)
 	return fresh.header(time.Now()), nil

@@ -166,11 +166,6 @@ func (u unauthorized) logged(text string) string {
 	return text
 }
 
-// NeedsLogin reports whether a response of Do is a 401 that a person can do something about.
-func NeedsLogin(resp *http.Response) bool {
-	return NeedsPerson(resp) && resp.StatusCode == http.StatusUnauthorized
-}
-
 // NeedsPerson reports whether a response of Do refuses access, and a person can do something about that.
 func NeedsPerson(resp *http.Response) bool {
 	body, ok := resp.Body.(unauthorized)

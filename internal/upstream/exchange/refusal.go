@@ -457,10 +457,10 @@ func refusesAccess(resp *http.Response) bool {
 // AccessError says that the server refuses these credentials.
 type AccessError struct {
 	Reason *jsonrpc.Error // for a client: without the address
-	// NeedsLogin is [NeedsLogin] of the response.
-	NeedsLogin bool
-	place      string
-	full       string // what the operator can do; empty: the reason says it
+	// NeedsPerson is [NeedsPerson] of the response.
+	NeedsPerson bool
+	place       string
+	full        string // what the operator can do; empty: the reason says it
 }
 
 // Error names the place and the reason.
@@ -479,5 +479,5 @@ func (e *Endpoint) CheckAccess(resp *http.Response) error {
 		text = errorBody(resp)
 	}
 	advised, _ := resp.Body.(unauthorized)
-	return &AccessError{e.StatusError(resp, text), NeedsLogin(resp), e.Place(), advised.full}
+	return &AccessError{e.StatusError(resp, text), NeedsPerson(resp), e.Place(), advised.full}
 }

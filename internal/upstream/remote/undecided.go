@@ -95,7 +95,7 @@ func (u *undecided) decide() {
 	ctx, cancel := context.WithCancel(exchange.Quietly(u.ctx))
 	resp, err := u.x.Do(ctx, http.MethodPost, first, nil)
 	posted()
-	if err == nil && exchange.NeedsLogin(resp) {
+	if err == nil && exchange.NeedsPerson(resp) {
 		if stand := u.stand(); stand != nil {
 			exchange.Discard(resp)
 			cancel()

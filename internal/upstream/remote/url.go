@@ -147,7 +147,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	u.notes = u.newNotes(ctx)
 	x, release := u.exchange(ctx)
 	c, err := u.connect(exchange.Quietly(ctx), x)
-	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && denied.NeedsLogin {
+	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && denied.NeedsPerson {
 		if stand := u.standIn(ctx)(); stand != nil {
 			c, err = stand, nil
 		}
