@@ -364,6 +364,43 @@ func TestCommandsKnowPrincipals(t *testing.T) {
 	_, _ = l.ask(t, aliceToken)
 }
 
+// The logout of a principal deletes no login that the key of ids does not open, unless it is told to: the issuer could not
+// be told any more.
+func TestLogoutOfAPrincipalNeedsTheKey(t *testing.T) {
+	t.Parallel()
+	remote, env := newProtected(t), clitest.State(t)
+	key, other := clitest.WriteFile(t, "key", strings.Repeat("k", 64)+"\n"), clitest.WriteFile(t, "other", strings.Repeat("o", 64)+"\n")
+	l := startOwn(t, remote, env, "id-key-file: "+key+"\n"+ownLogins)
+	logIn := func() {
+		t.Helper()
+		_, link := l.ask(t, aliceToken)
+		newSurfer(t, l, "alice").logIn(link, aliceToken)
+	}
+	logIn()
+	const ended, stays = "has ended the login", "stays: this key of ids does not open it"
+	for _, c := range []struct {
+		args  string
+		code  int
+		want  string
+		again bool // somebody logs in before
+	}{
+		{args: "URL/mcp --principal alice", code: exit.Failure, want: stays},
+		{args: "URL/mcp --principal alice --id-key-file " + other, code: exit.Failure, want: stays},
+		{args: "URL/mcp --forget", code: exit.Config, want: "has no effect without --principal"},
+		{args: "URL/mcp --principal alice --id-key-file " + key, want: ended},
+		{args: "notes --principal alice --config " + filepath.Join(l.dir, "gw.yaml"), want: ended, again: true},
+		{args: "URL/mcp --principal alice --forget", want: "The issuer was not told", again: true},
+		{args: "URL/mcp --principal alice", want: "alice is not logged in at"},
+	} {
+		if c.again {
+			logIn()
+		}
+		p := launchWith(t, env, append([]string{"logout"}, strings.Fields(strings.ReplaceAll(c.args, "URL/", remote.URL+"/"))...)...)
+		p.wantExit(c.code)
+		ssetest.WantText(t, c.args, p.out.String()+p.log.String(), c.want)
+	}
+}
+
 // A principal gets its link in the shape that its client understands: as text, by the error -32042 in a session, and by
 // input_required without one.
 func TestLinkOfAPrincipalInEachShape(t *testing.T) {

@@ -174,17 +174,27 @@ func (o OfPrincipal) Forget(ctx context.Context) error {
 	return errors.Join(err, gone, os.RemoveAll(memoryBeside(o.path)))
 }
 
+// ErrOtherKey reports a login that the key of ids does not open.
+var ErrOtherKey = errors.New("this key of ids does not open it, so that the issuer cannot be told")
+
 // Logout has the issuer end the login of a principal at a server, and forgets it, also where that fails. revoked says
-// whether the issuer has. Without the key that has sealed the login it is forgotten alone. key is a SealingKey.
+// whether the issuer has. Without the key that has sealed the login nothing is done: see Forget. key is a SealingKey.
 func (o OfPrincipal) Logout(ctx context.Context, key, server string) (revoked bool, err error) {
 	own := Own{Page: o.Page, Key: key, Principal: o.Principal}
 	store := own.store(filepath.Dir(filepath.Dir(filepath.Dir(o.path))), server)
 	if store.dir == "" {
-		return false, o.Forget(ctx)
+		return false, ErrOtherKey
 	}
-	l, err := store.read(o.path)
+	info, err := os.Lstat(o.path)
 	if err != nil {
-		return false, o.Forget(ctx)
+		return false, err
+	}
+	l, err := store.readAny(o.path, info) // the seal says that nobody has changed it
+	switch {
+	case errors.Is(err, errSealed):
+		return false, ErrOtherKey
+	case err != nil:
+		return false, err
 	}
 	return Logout(ctx, store, l)
 }

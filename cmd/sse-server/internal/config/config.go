@@ -124,6 +124,7 @@ type Config struct {
 	LogOut struct {
 		Target    string `arg:"" optional:"" name:"url-or-name" help:"URL of the server, or its name in the file of --config."`
 		Principal string `placeholder:"NAME" help:"End the login that this principal of a gateway has there, in place of the one for all clients."`
+		Forget    bool   `help:"With --principal, forget the login also if the key of ids does not open it, so that the issuer cannot be told."`
 	} `cmd:"" name:"logout" help:"Have the issuer end the login at a server, and forget it."`
 	Logins struct {
 		JSON bool `name:"json" help:"Print JSON."`

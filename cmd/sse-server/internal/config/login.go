@@ -25,6 +25,8 @@ func (c *Config) aimLogin(stateDir string) error {
 		target = &c.LogOut.Target
 	}
 	switch {
+	case c.LogOut.Forget && c.LogOut.Principal == "":
+		return c.refuse("forget", "has no effect without --principal")
 	case c.LogIn.ClientSecret != "" && c.LogIn.ClientID == "":
 		return c.refuse("client-secret", "has no effect without --client-id")
 	case c.LogIn.ClientID != "" && c.LogIn.Issuer == "":
