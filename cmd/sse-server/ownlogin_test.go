@@ -338,6 +338,38 @@ func TestRemovedPrincipalLosesItsLogin(t *testing.T) {
 	}
 }
 
+// A principal that is removed while the gateway has another public-url, or none, is not found again by whoever has its
+// name and the public-url later.
+func TestRemovedPrincipalDoesNotComeBack(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(string) string{
+		"another": func(file string) string { return strings.Replace(file, publicURL, "https://other.example.com", 1) },
+		"none": func(file string) string {
+			return strings.NewReplacer("public-url: "+publicURL+"\n", "", ", login: per-principal", "").Replace(file)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			remote, env := newProtected(t), clitest.State(t)
+			l := startOwn(t, remote, env, ownLogins)
+			_, link := l.ask(t, aliceToken)
+			newSurfer(t, l, "alice").logIn(link, aliceToken)
+			file := strings.ReplaceAll(ownLogins, "URL/", remote.URL+"/")
+			l.write(t, "gw.yaml", change(file))
+			l.write(t, "tokens", "bob:"+bobToken+"\n")
+			l.restart(t, env)
+			l.write(t, "gw.yaml", file)
+			l.write(t, "tokens", "alice:"+bobToken+"\n") // somebody else
+			l.restart(t, env)
+			_, _ = l.ask(t, bobToken)
+			l.stop()
+			remote.mu.Lock()
+			defer remote.mu.Unlock()
+			ssetest.Want(t, "tokens that are good at the issuer", len(remote.tokens), 0)
+		})
+	}
+}
+
 // The commands say which principals are logged in, and end the login of one.
 func TestCommandsKnowPrincipals(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
@@ -102,15 +103,28 @@ func (d *daemon) apply(next *config.Config) error {
 	return nil
 }
 
-// forgetPrincipals deletes what is kept of the logins of principals that are no more.
+// revokeTimeout bounds what issuers are told at one reload, or start.
+const revokeTimeout = 10 * time.Second
+
+// forgetPrincipals deletes what is kept of the logins of principals that are no more, and tells their issuers after
+// that.
 func (d *daemon) forgetPrincipals(c *config.Config) {
 	gone, err := c.ForgetPrincipals()
-	for _, principal := range gone {
-		d.log.Info("login of a principal forgotten: it is no more, or may not use the server", "principal", principal)
+	for _, one := range gone {
+		d.log.Info("login of a principal forgotten: it is no more, or may not use the server", "principal", one.Principal)
 	}
 	if err != nil {
 		d.log.Warn("login of a principal not forgotten", "err", err)
 	}
+	d.retiring.Go(func() { // ends with revokeTimeout
+		ctx, cancel := context.WithTimeout(context.Background(), revokeTimeout)
+		defer cancel()
+		for _, one := range gone {
+			if err := one.Revoke(ctx); err != nil {
+				d.log.Warn("login of a principal not ended by its issuer", "principal", one.Principal, "err", err)
+			}
+		}
+	})
 }
 
 // retire shuts down a gateway that no longer serves. shutDown waits for it, and abort ends it at

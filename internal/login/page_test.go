@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"html"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +15,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -432,14 +436,19 @@ func TestRemovedPrincipal(t *testing.T) {
 	g.mu.Lock()
 	g.gone["alice"] = true
 	g.mu.Unlock()
-	for _, pages := range []string{"https://other.example.com/login", "https://gw.example.com/log", ownPage + "s"} {
-		gone, err := ForgetPrincipals(g.state, pages, func(_, principal string) bool { return g.knows(principal) })
+	isThere := func(_, principal string) bool { return g.knows(principal) }
+	for _, key := range []string{"", SealingKey([]byte("another key of ids, long enough"))} {
+		gone, err := ForgetPrincipals(g.state, key, isThere)
 		ssetest.Must(t, err)
-		ssetest.Want(t, "forgotten for "+pages, len(gone), 0)
+		ssetest.Want(t, "forgotten with another key", len(gone), 0)
 	}
-	gone, err := ForgetPrincipals(g.state, ownOrigin+"/login", func(_, principal string) bool { return g.knows(principal) })
+	gone, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, isThere)
 	ssetest.Must(t, err)
-	ssetest.Want(t, "forgotten", strings.Join(gone, " "), "alice")
+	ssetest.Want(t, "forgotten", len(gone), 1)
+	ssetest.Want(t, "whose login is forgotten", gone[0].Principal, "alice")
+	ssetest.Must(t, gone[0].Revoke(t.Context()))
+	ssetest.Want(t, "what the issuer was told", g.w.count("/revoke"), 1)
+	ssetest.Want(t, "the token is good at the issuer", g.w.refresh[gone[0].login.Refresh], false)
 	g.wantLoggedIn("alice", false)
 	g.wantLoggedIn("bob", true)
 	ssetest.Want(t, "status of a link", g.get(waiting).Code, http.StatusNotFound)
@@ -502,15 +511,20 @@ func TestRenewalOfARemovedPrincipal(t *testing.T) {
 		}
 	}))
 	l := g.logIn("alice")
+	own, err := OfPrincipals(g.state)
+	ssetest.Must(t, err)
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
 		_, _ = g.of("alice", "client").Authorizer(nil, slog.New(slog.DiscardHandler))(context.Background(), "Bearer "+l.Access)
 	}()
 	<-asked
+	locked, err := flock.New(lockOf(own[0].path)).TryLock()
+	ssetest.Must(t, err)
+	ssetest.Want(t, "the lock is free", locked, false)
 	forgotten := make(chan error)
 	go func() {
-		_, err := ForgetPrincipals(g.state, ownOrigin+"/login", func(_, _ string) bool { return false })
+		_, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, func(_, _ string) bool { return false })
 		forgotten <- err
 	}()
 	close(goOn)
@@ -520,6 +534,31 @@ func TestRenewalOfARemovedPrincipal(t *testing.T) {
 	all, err := OfPrincipals(g.state)
 	ssetest.Must(t, err)
 	ssetest.Want(t, "logins", len(all), 0)
+}
+
+// Nothing is forgotten before its lock is free: whoever has that would write the file anew.
+func TestForgettingWaitsForTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		state := filepath.Join(ssetest.PrivateDir(t), "state")
+		store := Own{Page: ownPage, Key: SealingKey([]byte("a key of ids that is long enough")), Principal: "alice"}.store(
+			state, "https://mcp.example.com/mcp")
+		l := &Login{Server: "https://mcp.example.com/mcp", Issuer: "https://issuer.example.com", Client: Client{ID: "c"}}
+		ssetest.Must(t, store.Save(l))
+		all, err := OfPrincipals(state)
+		ssetest.Must(t, err)
+		unlock, err := store.lock(t.Context(), all[0].path)
+		ssetest.Must(t, err)
+		forgotten := make(chan error, 1)
+		go func() { forgotten <- all[0].Forget(t.Context()) }()
+		time.Sleep(refreshTimeout - time.Second)
+		_, err = os.Stat(all[0].path)
+		ssetest.Must(t, err)
+		unlock()
+		ssetest.Must(t, <-forgotten)
+		if _, err = os.Stat(all[0].path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the file is left: %v", err)
+		}
+	})
 }
 
 // A link is good for five minutes, and a client that asks again has at least half of that. A principal has some at a

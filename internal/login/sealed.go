@@ -33,7 +33,7 @@ type Own struct {
 // owner is whose logins at a server a Store has.
 type owner struct {
 	Own
-	server string // Canonical
+	server string // its Name
 }
 
 // folderOfPrincipals is the folder below that of the logins with those of principals.
@@ -56,7 +56,7 @@ func (o Own) store(stateDir, server string) Store {
 	if stateDir == "" || o.Key == "" || o.Principal == "" || o.Page == "" {
 		return Store{}
 	}
-	return Store{dir: principalsDir(stateDir), of: &owner{o, server}}
+	return Store{dir: principalsDir(stateDir), of: &owner{o, Name(server)}}
 }
 
 func principalsDir(stateDir string) string {
@@ -71,7 +71,16 @@ type envelope struct {
 	Page      string    `json:"page"`
 	Principal string    `json:"principal"`
 	At        time.Time `json:"loggedIn"`
+	KeyID     string    `json:"keyId"`  // of the key that has sealed it
 	Sealed    []byte    `json:"sealed"` // a Login
+}
+
+// keyID tells a SealingKey from others; empty: it is none.
+func keyID(key string) string {
+	if key == "" {
+		return ""
+	}
+	return hash("key of logins\n" + key)
 }
 
 // errSealed reports a file that was sealed for another principal, server, issuer or gateway, or with another key of
@@ -102,7 +111,7 @@ func (o *owner) seal(l *Login) ([]byte, error) {
 		return nil, err
 	}
 	return json.MarshalIndent(envelope{Server: Name(l.Server), Issuer: l.Issuer, Page: o.Page, Principal: o.Principal,
-		At: l.At, Sealed: o.aead().Seal(nil, nil, data, o.boundTo(l.Issuer))}, "", "  ")
+		At: l.At, KeyID: keyID(o.Key), Sealed: o.aead().Seal(nil, nil, data, o.boundTo(l.Issuer))}, "", "  ")
 }
 
 // open returns what the file of a login has sealed.
@@ -127,6 +136,7 @@ type OfPrincipal struct {
 	At        time.Time
 	LastUse   time.Time // zero: never
 	path      string
+	keyID     string
 }
 
 // OfPrincipals returns the logins of principals, those of one server beside each other. It leaves out files that are
@@ -148,7 +158,7 @@ func OfPrincipals(stateDir string) (all []OfPrincipal, err error) {
 			continue
 		}
 		one := OfPrincipal{Server: e.Server, Issuer: e.Issuer, Page: e.Page, Principal: e.Principal, At: e.At,
-			path: path}
+			path: path, keyID: e.KeyID}
 		if info, err := os.Stat(lockOf(path)); err == nil {
 			one.LastUse = info.ModTime()
 		}
@@ -160,64 +170,91 @@ func OfPrincipals(stateDir string) (all []OfPrincipal, err error) {
 	return all, err
 }
 
-// Forget deletes the login of a principal, and what the server said to it. The issuer is not told.
+// Forget deletes the login, also if its lock cannot be had in time. It is no error if there is none.
 func (o OfPrincipal) Forget(ctx context.Context) error {
-	store := Store{dir: filepath.Dir(o.path)}
-	unlock, err := store.lock(ctx, o.path) // a refresh under way would write the file anew
+	_, err := o.forget(ctx, "")
+	return err
+}
+
+// forget is Forget, and returns what the file had; nil if the key does not open it.
+func (o OfPrincipal) forget(ctx context.Context, key string) (l *Login, err error) {
+	unlock, err := Store{dir: filepath.Dir(o.path)}.lock(ctx, o.path) // a refresh under way would write the file anew
 	if err == nil {
 		defer unlock()
 	}
+	_, l, _ = o.read(key)
 	gone := os.Remove(o.path)
 	if errors.Is(gone, fs.ErrNotExist) {
 		gone = nil
 	}
-	return errors.Join(err, gone, os.RemoveAll(memoryBeside(o.path)))
+	return l, errors.Join(err, gone, os.RemoveAll(memoryBeside(o.path)))
 }
 
 // ErrOtherKey reports a login that the key of ids does not open.
 var ErrOtherKey = errors.New("this key of ids does not open it, so that the issuer cannot be told")
 
-// Logout has the issuer end the login of a principal at a server, and forgets it, also where that fails. revoked says
-// whether the issuer has. Without the key that has sealed the login nothing is done: see Forget. key is a SealingKey.
-func (o OfPrincipal) Logout(ctx context.Context, key, server string) (revoked bool, err error) {
-	own := Own{Page: o.Page, Key: key, Principal: o.Principal}
-	store := own.store(filepath.Dir(filepath.Dir(filepath.Dir(o.path))), server)
+// read reads the login, whoever can read its file: the seal says that nobody has changed it. key is a SealingKey.
+func (o OfPrincipal) read(key string) (store Store, l *Login, err error) {
+	store = Own{Page: o.Page, Key: key, Principal: o.Principal}.store(
+		filepath.Dir(filepath.Dir(filepath.Dir(o.path))), o.Server)
 	if store.dir == "" {
-		return false, ErrOtherKey
+		return store, nil, ErrOtherKey
 	}
 	info, err := os.Lstat(o.path)
-	if err != nil {
-		return false, err
+	if err == nil {
+		l, err = store.readAny(o.path, info)
 	}
-	l, err := store.readAny(o.path, info) // the seal says that nobody has changed it
-	switch {
-	case errors.Is(err, errSealed):
-		return false, ErrOtherKey
-	case err != nil:
+	if errors.Is(err, errSealed) {
+		err = ErrOtherKey
+	}
+	return store, l, err
+}
+
+// Logout has the issuer end the login, and forgets it, also where that fails. revoked says whether the issuer has.
+// Without the key that has sealed the login nothing is done: see Forget. key is a SealingKey.
+func (o OfPrincipal) Logout(ctx context.Context, key string) (revoked bool, err error) {
+	store, l, err := o.read(key)
+	if err != nil {
 		return false, err
 	}
 	return Logout(ctx, store, l)
 }
 
-// ForgetPrincipals deletes the logins of a gateway's principals that are no more, and ends those that are being made:
-// another one may get the name of a principal later. pages begins the pages of the gateway. It returns whose logins it
-// has deleted.
-func ForgetPrincipals(stateDir, pages string, isThere func(page, principal string) bool) (gone []string, err error) {
-	isGone := func(page, principal string) bool {
-		return (page == pages || strings.HasPrefix(page, pages+"/")) && !isThere(page, principal)
+// Gone is a login that was deleted because its principal is no more.
+type Gone struct {
+	OfPrincipal
+	login *Login // nil: it could not be opened
+}
+
+// Revoke has the issuer end the login. It is no error if the issuer has no way to do so.
+func (g Gone) Revoke(ctx context.Context) error {
+	if g.login == nil {
+		return ErrOtherKey
+	}
+	_, err := g.login.revoke(ctx, newGuard(nil, g.login.ServerAt))
+	return err
+}
+
+// ForgetPrincipals deletes the logins of principals that are no more, whatever the page, of those that were sealed with
+// a SealingKey, and ends those that are being made: another one may get the name of a principal later. It returns which
+// it has deleted; their issuers are not told yet.
+func ForgetPrincipals(stateDir, key string, isThere func(page, principal string) bool) (gone []Gone, err error) {
+	if key == "" {
+		return nil, nil
 	}
 	visits.giveUp(func(c Credentials) bool {
-		return c.StateDir == stateDir && isGone(c.Own.Page, c.Own.Principal)
+		return c.StateDir == stateDir && c.Own.Key == key && !isThere(c.Own.Page, c.Own.Principal)
 	})
 	all, err := OfPrincipals(stateDir)
 	for _, one := range all {
-		if !isGone(one.Page, one.Principal) {
+		if one.keyID != keyID(key) || isThere(one.Page, one.Principal) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
-		err = errors.Join(err, one.Forget(ctx))
+		l, problem := one.forget(ctx, key)
 		cancel()
-		gone = append(gone, one.Principal)
+		err = errors.Join(err, problem)
+		gone = append(gone, Gone{one, l})
 	}
 	return gone, err
 }

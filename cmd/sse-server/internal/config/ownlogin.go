@@ -96,11 +96,15 @@ func (c *Config) MayLogIn(page, principal string) bool {
 	return slices.Contains(slices.Collect(maps.Values(c.Tokens)), principal)
 }
 
-// ForgetPrincipals deletes the logins of principals that are no more, or may not use the server any more. It returns
-// whose.
-func (c *Config) ForgetPrincipals() (gone []string, err error) {
-	if c.PublicURL == "" { // no principal has logged in here
-		return nil, nil
-	}
-	return login.ForgetPrincipals(c.StateDir, c.publicBase()+c.Prefix+"/"+loginKey, c.MayLogIn)
+// ForgetPrincipals deletes the logins of principals that are no more, or may not use the server any more, also those
+// that were made under another public-url: it may come back. It returns which. Without tokens it knows no principal, and
+// looks at its own pages alone: other gateways of this user may have principals.
+func (c *Config) ForgetPrincipals() (gone []login.Gone, err error) {
+	return login.ForgetPrincipals(c.StateDir, login.SealingKey(c.IDKey), func(page, principal string) bool {
+		pages := c.publicBase() + c.Prefix + "/" + loginKey
+		if len(c.Tokens) == 0 && page != pages && !strings.HasPrefix(page, pages+"/") {
+			return true
+		}
+		return c.MayLogIn(page, principal)
+	})
 }

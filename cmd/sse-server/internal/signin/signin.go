@@ -299,7 +299,7 @@ func (cmd *Command) logoutPrincipal(ctx context.Context, c *config.Config, serve
 			continue
 		}
 		found = true
-		revoked, err := one.Logout(ctx, login.SealingKey(c.IDKey), server)
+		revoked, err := one.Logout(ctx, login.SealingKey(c.IDKey))
 		if errors.Is(err, login.ErrOtherKey) && c.LogOut.Forget {
 			err = one.Forget(ctx)
 		}
