@@ -432,11 +432,11 @@ func (a *Attempt) openedTwice() {
 	}
 }
 
-// undo has the issuer end a login, and forgets it.
+// undo has the issuer end a login, and forgets it, unless another one has taken its place.
 func (a *Attempt) undo(l *Login) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	_, _ = Logout(ctx, a.options.Store, l)
+	_, _ = logout(ctx, a.options.Store, l, func(now *Login) bool { return now.At.Equal(l.At) })
 }
 
 // Wait waits for the outcome, or the end of ctx, which is one.
@@ -519,7 +519,11 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	slices.Sort(expected)
 	l.EndpointHosts = slices.Compact(expected)
 	if err = l.take(token, now); err == nil {
-		err = a.save(l)
+		if err = a.save(l); err != nil { // nobody has the tokens
+			revoking, cancel := context.WithTimeout(context.Background(), askTimeout)
+			defer cancel()
+			_, _ = l.revoke(revoking, a.guard)
+		}
 	}
 	if err != nil {
 		a.end(nil, err)
@@ -536,6 +540,9 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	return nil
 }
 
+// errNotPermitted reports a login whose principal was removed before it was made.
+var errNotPermitted = errors.New("this login may not be kept any more: whom it is for is not known here now")
+
 // save saves the login under its lock: a refresh of the one before that is under way would overwrite it. It deletes
 // what the server said to that one.
 func (a *Attempt) save(l *Login) error {
@@ -550,11 +557,15 @@ func (a *Attempt) save(l *Login) error {
 		return err
 	}
 	defer unlock()
-	if a.options.Permits != nil && !a.options.Permits() {
-		return errors.New("this login may not be kept any more: whom it is for is not known here now")
+	if _, err := a.outcome(); err != nil { // it was given up: another one may have been made since
+		return err
 	}
 	if err := store.Save(l); err != nil {
 		return err
+	}
+	// Whoever takes the permission away looks for the file after that: one of both finds the other.
+	if a.options.Permits != nil && !a.options.Permits() {
+		return errors.Join(errNotPermitted, store.Forget(l))
 	}
 	_ = store.forgetMemory(l) // of the login before, whose mark is another: nobody is told of it in any case
 	return nil
@@ -643,12 +654,20 @@ func LogoutUnusable(ctx context.Context, one Unusable) (revoked bool, err error)
 
 // Logout has the issuer end a login, and forgets it, also where that fails. revoked says whether the issuer has.
 func Logout(ctx context.Context, store Store, l *Login) (revoked bool, err error) {
+	return logout(ctx, store, l, func(*Login) bool { return true })
+}
+
+// logout is Logout, unless the file has another login that is not meant: then the issuer alone ends l.
+func logout(ctx context.Context, store Store, l *Login, isMeant func(*Login) bool) (revoked bool, err error) {
 	unlock, err := store.lock(ctx, store.path(l.Server, l.Issuer))
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
 	if now, err := store.read(store.path(l.Server, l.Issuer)); err == nil {
+		if !isMeant(now) {
+			return l.revoke(ctx, newGuard(nil, l.ServerAt))
+		}
 		l = now // it may have been refreshed
 	}
 	revoked, err = l.revoke(ctx, newGuard(nil, l.ServerAt))

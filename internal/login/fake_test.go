@@ -322,6 +322,13 @@ func (w *world) count(path string) (n int) {
 	return n
 }
 
+// renews reports whether a refresh token is good.
+func (w *world) renews(refresh string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refresh[refresh]
+}
+
 // wantNoSecret checks that a text has none of the secrets.
 func (w *world) wantNoSecret(t *testing.T, what, text string) {
 	t.Helper()

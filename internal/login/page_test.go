@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -448,7 +449,7 @@ func TestRemovedPrincipal(t *testing.T) {
 	ssetest.Want(t, "whose login is forgotten", gone[0].Principal, "alice")
 	ssetest.Must(t, gone[0].Revoke(t.Context()))
 	ssetest.Want(t, "what the issuer was told", g.w.count("/revoke"), 1)
-	ssetest.Want(t, "the token is good at the issuer", g.w.refresh[gone[0].login.Refresh], false)
+	ssetest.Want(t, "the token is good at the issuer", g.w.renews(gone[0].login.Refresh), false)
 	g.wantLoggedIn("alice", false)
 	g.wantLoggedIn("bob", true)
 	ssetest.Want(t, "status of a link", g.get(waiting).Code, http.StatusNotFound)
@@ -479,6 +480,68 @@ func TestTokensOfARemovedPrincipal(t *testing.T) {
 	all, err := OfPrincipals(g.state)
 	ssetest.Must(t, err)
 	ssetest.Want(t, "logins", len(all), 0)
+}
+
+// A principal that is removed just before its login is saved does not keep it: whoever removes it has seen no file.
+func TestLoginSavedDuringTheRemoval(t *testing.T) {
+	g := newGate(t, newWorld(t, nil))
+	mayUse := g.page.MayUse
+	g.page.MayUse = func(principal string) bool {
+		was := mayUse(principal)
+		if all, _ := OfPrincipals(g.state); len(all) > 0 {
+			return false
+		}
+		return was
+	}
+	cookie, back := g.begin(g.ticket("alice", "client"), "alice")
+	g.get(back, cookie)
+	g.wantLoggedIn("alice", false)
+	all, err := OfPrincipals(g.state)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "logins", len(all), 0)
+	ssetest.Want(t, "what the issuer was told", g.w.count("/revoke"), 1)
+}
+
+// Of two logins that one principal makes at once, the one that is given up neither takes the place of the other nor ends
+// it.
+func TestLoginThatIsGivenUpLeavesTheOther(t *testing.T) {
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	var isLater atomic.Bool
+	g := newGate(t, newWorld(t, func(w *world) {
+		w.token = func(http.ResponseWriter, *http.Request) bool {
+			if !isLater.Swap(true) {
+				close(asked)
+				<-goOn
+			}
+			return false
+		}
+	}))
+	cookie, back := g.begin(g.ticket("alice", "first"), "alice")
+	first := visits.visit(ownPage, cookie.Value).attempt
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		g.get(back, cookie)
+	}()
+	<-asked
+	first.Close()
+	second := g.logIn("alice")
+	close(goOn)
+	<-over
+	now, err := g.of("alice", "client").source().look()
+	ssetest.Must(t, err)
+	ssetest.Want(t, "the second login is there", now != nil && now.At.Equal(second.At), true)
+	ssetest.Want(t, "what the issuer was told", g.w.count("/revoke"), 1)
+	ssetest.Want(t, "its token is good", g.w.renews(second.Refresh), true)
+	// One that is undone once it is made.
+	third, fourth := g.logIn("alice"), g.logIn("alice")
+	first.undo(third)
+	now, err = g.of("alice", "client").source().look()
+	ssetest.Must(t, err)
+	ssetest.Want(t, "the fourth login is there", now != nil && now.At.Equal(fourth.At), true)
+	ssetest.Want(t, "the token of the third is good", g.w.renews(third.Refresh), false)
+	first.undo(fourth)
+	g.wantLoggedIn("alice", false)
 }
 
 // A file of a login that others can read is not used, and clients are not told where it is.
