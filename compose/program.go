@@ -18,6 +18,12 @@ func init() {
 		Offers: func(ctx context.Context, view any, known merge.KnownLists) merge.Offers {
 			return view.(*View).offers(ctx, known)
 		},
+		Upstreams: func(view any) (all []any) {
+			for _, m := range view.(*View).configured().members {
+				all = append(all, m.Upstream)
+			}
+			return all
+		},
 	}
 }
 

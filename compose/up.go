@@ -131,8 +131,18 @@ func (s *session) takeOwn(c *conn, m *jsonrpc.Message) {
 		return
 	}
 	delete(s.own, m.ID)
+	own.done(m, whyOf(m))
+}
+
+// whyOf returns why a request of the view's own has failed, for the log and for those who see the view, by the response;
+// empty: it has not. The link of a login is for the client alone that the member knows: it is left out.
+func whyOf(m *jsonrpc.Message) string {
 	why, _ := rawjson.MemberText(m.Error(), "message")
-	own.done(m, why)
+	reason, _ := rawjson.MemberText(m.Error(), "data", "reason")
+	if reason == "unauthorized" && strings.Contains(why, "://") {
+		return "the server needs a login, and the link to it is for the client of a call"
+	}
+	return why
 }
 
 // judgeUpdate returns what the rules of the member say of the URI of a resource that has changed; nil for any other

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/merge"
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
 	"github.com/mcp-sse/mcp-sse/internal/page"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
@@ -304,10 +306,17 @@ func (g *Gateway) supply(n *serving) handshake.SupplierOptions {
 	}
 }
 
-// isPerPrincipal reports whether a server is reached with other credentials for each principal.
-func isPerPrincipal(up upstream.Upstream) bool {
-	at, ok := up.(remote.URL)
-	return ok && at.IsPerPrincipal()
+// isPerPrincipal reports whether a server, or one of a view, is reached with other credentials for each principal.
+func isPerPrincipal(up any) bool {
+	switch at := up.(type) {
+	case remote.URL:
+		return at.IsPerPrincipal()
+	case *Gateway:
+		return isPerPrincipal(at.now.Load().up)
+	case composed:
+		return slices.ContainsFunc(merge.OfViews.Upstreams(at), isPerPrincipal)
+	}
+	return false
 }
 
 // detailed reports whether a client may see the details of errors. A developer on

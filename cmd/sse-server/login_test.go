@@ -51,7 +51,7 @@ func newProtected(t *testing.T) *protected {
 	}
 	var servers []*mcp.Server
 	serverOf := func(person string) *mcp.Server { // each person has a tool of the own name, beside that of all
-		server := mcp.NewServer(&mcp.Implementation{Name: "protected", Version: "1"}, nil)
+		server := mcp.NewServer(&mcp.Implementation{Name: "protected", Version: "1"}, &mcp.ServerOptions{Instructions: cmp.Or(person, "you") + " alone"})
 		mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, whoami)
 		if person != "" {
 			mcp.AddTool(server, &mcp.Tool{Name: "of_" + person}, whoami)

@@ -253,6 +253,17 @@ func (p person) postModernAs(t *testing.T, server, method, params, capabilities 
 	return string(clitest.Must(io.ReadAll(res.Body)))
 }
 
+// state returns the state that the page of a server shows to a token.
+func (l *live) state(t *testing.T, server, token string) string {
+	t.Helper()
+	req := ssetest.Request(t.Context(), http.MethodGet, l.server(server)+"?page=state.json", "", "Authorization", "Bearer "+token)
+	req.Header.Set("Accept", "application/json")
+	res, err := l.client.Do(req)
+	ssetest.Must(t, err)
+	defer res.Body.Close()
+	return string(clitest.Must(io.ReadAll(res.Body)))
+}
+
 // Two principals never cross: each acts at the server with its own login alone, also when both begin at once, after a
 // renewal, a reload and a restart, and in a view. Once the logins have ended, memory tells each what its own said.
 func TestTwoPrincipalsNeverCross(t *testing.T) {
@@ -271,9 +282,25 @@ func TestTwoPrincipalsNeverCross(t *testing.T) {
 	awaitTools(t, ofAlice, "of_alice whoami")
 	wantBoth := func(when string) {
 		t.Helper()
-		for token, who := range map[string]string{aliceToken: "alice", bobToken: "bob"} {
-			l.wantAs(t, "notes", token, who)
-			l.wantAs(t, "all", token, who)
+		t.Run(when, func(t *testing.T) {
+			for token, who := range map[string]string{aliceToken: "alice", bobToken: "bob"} {
+				t.Run(who, func(t *testing.T) { // both at once
+					t.Parallel()
+					for range 2 {
+						l.wantAs(t, "notes", token, who)
+						l.wantAs(t, "all", token, who)
+					}
+				})
+			}
+		})
+		for token, other := range map[string]string{aliceToken: "bob", bobToken: "alice"} {
+			for _, server := range []string{"notes", "all"} {
+				state := l.state(t, server, token)
+				ssetest.WantText(t, "state of "+server, state, `"state"`)
+				if strings.Contains(state, other) {
+					t.Errorf("the state of %s tells of %s: %s", server, other, state)
+				}
+			}
 		}
 		if t.Failed() {
 			t.Fatalf("%s:\n%s", when, l.log.String())

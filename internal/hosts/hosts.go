@@ -32,6 +32,18 @@ func Port(u *url.URL) string {
 	return ""
 }
 
+// Origin returns the origin of a URL, as browsers write it: in small letters, and without the port of its scheme. It is
+// empty for what has none.
+func Origin(at string) string {
+	u, err := url.Parse(at)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	host := strings.ToLower(u.Host)
+	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
+	return u.Scheme + "://" + host
+}
+
 // IsSecure reports whether nobody on the way to a URL can read or change what is sent: it has https, or http on this
 // machine.
 func IsSecure(u *url.URL) bool {

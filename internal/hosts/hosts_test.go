@@ -64,3 +64,15 @@ func TestIsSecure(t *testing.T) {
 		}
 	}
 }
+
+func TestOrigin(t *testing.T) {
+	for at, want := range map[string]string{
+		"https://GW.example.com:443/a?b": "https://gw.example.com", "https://gw.example.com:8443/": "https://gw.example.com:8443",
+		"http://gw.example.com:80": "http://gw.example.com", "https://gw.example.com:80": "https://gw.example.com:80",
+		"HTTPS://[::1]:443": "https://[::1]", "": "", "/a": "", "https://": "", ":": "",
+	} {
+		if got := hosts.Origin(at); got != want {
+			t.Errorf("%s: got %q, want %q", at, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/clip"
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 // Page is where the principals of a gateway log in at one server: the page of a ticket, and the address at which the
@@ -150,6 +151,9 @@ func (p *Page) failed(w http.ResponseWriter, err error) {
 		"or have the client call again later.")
 }
 
+// prepareAgain is how long the failure of prepare counts: who has a link cannot have the server asked all the time.
+const prepareAgain = 10 * time.Second
+
 // prepare finds out what the server wants, once for a ticket: the person agrees to what the page shows, and to nothing
 // else.
 func (p *Page) prepare(ctx context.Context, t *ticket) error {
@@ -159,9 +163,13 @@ func (p *Page) prepare(ctx context.Context, t *ticket) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if t.attempt != nil {
+	switch {
+	case t.attempt != nil:
 		return nil
+	case t.failure != nil && time.Since(t.failed) < prepareAgain:
+		return t.failure
 	}
+	asked := ctx
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	s, principal := t.of.source(), t.of.Own.Principal
@@ -174,8 +182,11 @@ func (p *Page) prepare(ctx context.Context, t *ticket) error {
 			return true
 		},
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		t.attempt = a
+	case asked.Err() == nil: // else the browser has left
+		t.failure, t.failed = err, time.Now()
 	}
 	return err
 }
@@ -194,7 +205,7 @@ func (t *ticket) prepared() *Attempt {
 // serveConsent takes the form of a ticket's page: the token of its principal is the consent for its client. It begins
 // the login, and binds it to the browser.
 func (p *Page) serveConsent(w http.ResponseWriter, r *http.Request) {
-	if origins := r.Header["Origin"]; len(origins) != 1 || origins[0] != originOf(p.Credentials.Own.Page) {
+	if origins := r.Header["Origin"]; len(origins) != 1 || origins[0] != hosts.Origin(p.Credentials.Own.Page) {
 		p.say(w, http.StatusForbidden, "Only the page of this login may send its form.")
 		return
 	}
@@ -235,17 +246,6 @@ func (p *Page) serveConsent(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	p.show(w, http.StatusOK, pageView{Title: "Log in at " + p.Name, Issuer: siteOf(a.Issuer()), Next: a.Link(),
 		Text: "You go on to " + siteOf(a.Issuer()) + "."})
-}
-
-// originOf returns the origin of a URL, as browsers write it.
-func originOf(at string) string {
-	u, err := url.Parse(at)
-	if err != nil {
-		return "" // which no browser sends
-	}
-	host := strings.ToLower(u.Host)
-	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
-	return u.Scheme + "://" + host
 }
 
 // cookieName is that of the cookie that binds a login to the browser that has begun it. Cookies know no ports, so that
@@ -301,7 +301,9 @@ func (p *Page) serveDone(w http.ResponseWriter, r *http.Request) {
 	switch l, err := v.attempt.outcome(); {
 	case err != nil:
 		p.setCookie(w, "", -1)
-		p.say(w, http.StatusOK, "The login has failed: "+err.Error()+". Have the client call again for another one.")
+		p.Log.Warn("login of a principal failed", "server", p.Name, "err", err) // it may have the words of the issuer
+		p.say(w, http.StatusOK, "The login has failed. Have the client call again for another one; if that fails too, ask "+
+			"the operator of the gateway, whose log says why.")
 	case l == nil:
 		p.say(w, http.StatusOK, "The login goes on.")
 	default:

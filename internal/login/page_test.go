@@ -232,7 +232,8 @@ func TestCallbackOfAnotherIssuer(t *testing.T) {
 	g := newGate(t, newWorld(t, func(w *world) { w.iss = "https://evil.example" }))
 	cookie, back := g.begin(g.ticket("alice", "client"), "alice")
 	g.get(back, cookie)
-	ssetest.WantText(t, "last page", g.get(ownPage+"/done", cookie).Body.String(), "The login has failed: the answer is of another issuer")
+	ssetest.WantText(t, "last page", g.get(ownPage+"/done", cookie).Body.String(), "The login has failed. Have the client call again")
+	ssetest.WantText(t, "log", g.log.String(), "the answer is of another issuer")
 	ssetest.Want(t, "requests for tokens", g.w.count("/token"), 0)
 }
 
@@ -475,7 +476,8 @@ func TestTokensOfARemovedPrincipal(t *testing.T) {
 	}
 	cookie, back := g.begin(g.ticket("alice", "client"), "alice")
 	ssetest.Want(t, "status of the callback", g.get(back, cookie).Code, http.StatusSeeOther)
-	ssetest.WantText(t, "last page", g.get(ownPage+"/done", cookie).Body.String(), "may not be kept any more")
+	ssetest.WantText(t, "last page", g.get(ownPage+"/done", cookie).Body.String(), "The login has failed.")
+	ssetest.WantText(t, "log", g.log.String(), "may not be kept any more")
 	g.wantLoggedIn("alice", false)
 	all, err := OfPrincipals(g.state)
 	ssetest.Must(t, err)
@@ -764,4 +766,23 @@ func TestLoginThatOpensNoSession(t *testing.T) {
 	ssetest.Want(t, "scopes", g.w.lastScopes, "read write offline_access")
 	g.get(back, cookie)
 	g.wantLoggedIn("alice", true)
+}
+
+// A page that cannot be shown has the server asked once in a while, however often it is opened.
+func TestPageThatFailsAsksSeldom(t *testing.T) {
+	g := newGate(t, newWorld(t, func(w *world) { w.noMetadata = true }))
+	link := g.ticket("alice", "client")
+	const metadata = "/.well-known/oauth-authorization-server"
+	ssetest.Want(t, "status", g.get(link).Code, http.StatusBadGateway)
+	asked := g.w.count(metadata)
+	ssetest.Want(t, "the issuer was asked", asked > 0, true)
+	for range 5 {
+		ssetest.Want(t, "status again", g.get(link).Code, http.StatusBadGateway)
+	}
+	ssetest.Want(t, "questions", g.w.count(metadata), asked)
+	_, word, _ := strings.Cut(link, "?ticket=")
+	ticket := visits.ticket(ownPage, word, time.Now())
+	ticket.failed = ticket.failed.Add(-prepareAgain)
+	g.get(link)
+	ssetest.Want(t, "questions after a while", g.w.count(metadata), 2*asked)
 }

@@ -68,6 +68,10 @@ type ticket struct {
 	otherSite bool
 	elsewhere string
 
+	// failure is why the page could not be shown, and failed when. Guarded by opened.
+	failure error
+	failed  time.Time
+
 	wrong int // tokens of others that were typed. Guarded by the mutex of the visits
 }
 

@@ -17,6 +17,8 @@ type Views struct {
 	// Offers returns what a view would list for the client of ctx, as far as the lists of its members are known. It
 	// opens nothing.
 	Offers func(ctx context.Context, view any, known KnownLists) Offers
+	// Upstreams returns how the members of a view are reached, in their order.
+	Upstreams func(view any) []any
 }
 
 // OfViews are the functions that package compose has set.

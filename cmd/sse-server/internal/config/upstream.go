@@ -27,6 +27,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/environ"
 	"github.com/mcp-sse/mcp-sse/internal/forprogram"
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
@@ -153,13 +154,7 @@ func (c *Config) PublicHost() string {
 }
 
 // PublicOrigin returns the origin of public-url, as browsers write it; empty: there is none.
-func (c *Config) PublicOrigin() string {
-	public, err := url.Parse(c.PublicURL)
-	if err != nil || public.Host == "" {
-		return ""
-	}
-	return public.Scheme + "://" + public.Host
-}
+func (c *Config) PublicOrigin() string { return hosts.Origin(c.PublicURL) }
 
 // mustSet sets an option of the gateway to the value of a word, which the tag oneof has allowed.
 func mustSet(option encoding.TextUnmarshaler, word string) {
