@@ -134,8 +134,8 @@ func (s *session) takeOwn(c *conn, m *jsonrpc.Message) {
 	own.done(m, whyOf(m))
 }
 
-// whyOf returns why a request of the view's own has failed, for the log and for those who see the view, by the response;
-// empty: it has not. The link of a login is for the client alone that the member knows: it is left out.
+// whyOf returns why a request of the view's own has failed, for the log and for those who see the view, by the
+// response; empty: it has not. The link of a login is for the client alone that the member knows: it is left out.
 func whyOf(m *jsonrpc.Message) string {
 	why, _ := rawjson.MemberText(m.Error(), "message")
 	reason, _ := rawjson.MemberText(m.Error(), "data", "reason")

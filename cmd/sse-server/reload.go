@@ -111,7 +111,8 @@ const revokeTimeout = 10 * time.Second
 func (d *daemon) forgetPrincipals(c *config.Config) {
 	gone, err := c.ForgetPrincipals()
 	for _, one := range gone {
-		d.log.Info("login of a principal forgotten: it is no more, or may not use the server", "principal", one.Principal)
+		d.log.Info("login of a principal forgotten: it is no more, or may not use the server",
+			"principal", one.Principal)
 	}
 	if err != nil {
 		d.log.Warn("login of a principal not forgotten", "err", err)

@@ -302,8 +302,8 @@ func (p *Page) serveDone(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		p.setCookie(w, "", -1)
 		p.Log.Warn("login of a principal failed", "server", p.Name, "err", err) // it may have the words of the issuer
-		p.say(w, http.StatusOK, "The login has failed. Have the client call again for another one; if that fails too, ask "+
-			"the operator of the gateway, whose log says why.")
+		p.say(w, http.StatusOK, "The login has failed. Have the client call again for another one; if that fails too, "+
+			"ask the operator of the gateway, whose log says why.")
 	case l == nil:
 		p.say(w, http.StatusOK, "The login goes on.")
 	default:

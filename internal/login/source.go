@@ -361,8 +361,8 @@ func (s *source) noteRefused(header string) {
 	s.bad = header
 }
 
-// noteRefusedAnew notes that the server has refused a login, if the header is that of a token which is there because the
-// server has refused the one before: another one would not help.
+// noteRefusedAnew notes that the server has refused a login, if the header is that of a token which is there because
+// the server has refused the one before: another one would not help.
 func (s *source) noteRefusedAnew(l *Login, header string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -438,8 +438,8 @@ func (s *source) noteUnknownClient(l *Login, refused string, err error) {
 	}
 }
 
-// isGood reports whether a login can authorize: the issuer has not ended it, it has a token that the server may take, or
-// something to get one with, and the server has not refused it after that.
+// isGood reports whether a login can authorize: the issuer has not ended it, it has a token that the server may take,
+// or something to get one with, and the server has not refused it after that.
 func (s *source) isGood(l *Login) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -97,8 +97,8 @@ func (c *Config) MayLogIn(page, principal string) bool {
 }
 
 // ForgetPrincipals deletes the logins of principals that are no more, or may not use the server any more, also those
-// that were made under another public-url: it may come back. It returns which. Without tokens it knows no principal, and
-// looks at its own pages alone: other gateways of this user may have principals.
+// that were made under another public-url: it may come back. It returns which. Without tokens it knows no principal,
+// and looks at its own pages alone: other gateways of this user may have principals.
 func (c *Config) ForgetPrincipals() (gone []login.Gone, err error) {
 	return login.ForgetPrincipals(c.StateDir, login.SealingKey(c.IDKey), func(page, principal string) bool {
 		pages := c.publicBase() + c.Prefix + "/" + loginKey

@@ -306,8 +306,9 @@ func (cmd *Command) logoutPrincipal(ctx context.Context, c *config.Config, serve
 		who, where := plaintext.Visible(one.Principal), plaintext.Visible(one.Server)
 		switch {
 		case errors.Is(err, login.ErrOtherKey):
-			code = cmd.fail(fmt.Errorf("the login of %s at %s stays: %w: want the key of its gateway, with --id-key-file "+
-				"FILE, or with the name of the server and --config FILE; or, to delete it alone, --forget",
+			code = cmd.fail(fmt.Errorf("the login of %s at %s stays: %w: want the key of its gateway, with "+
+				"--id-key-file FILE, or with the name of the server and --config FILE; or, to delete it alone, "+
+				"--forget",
 				one.Principal, one.Server, err))
 		case err != nil:
 			code = cmd.fail(fmt.Errorf("the login of %s at %s: %w", one.Principal, one.Server, err))
