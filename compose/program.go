@@ -19,8 +19,10 @@ func init() {
 			return view.(*View).offers(ctx, known)
 		},
 		Upstreams: func(view any) (all []any) {
-			for _, m := range view.(*View).configured().members {
-				all = append(all, m.Upstream)
+			if now := view.(*View).configured(); now != nil { // one that New has not made has none
+				for _, m := range now.members {
+					all = append(all, m.Upstream)
+				}
 			}
 			return all
 		},
