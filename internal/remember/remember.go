@@ -33,6 +33,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -56,10 +57,12 @@ const (
 	// rewriteAfter is the age of what a file says after which it is written again although nothing has
 	// changed: so the time in it is never older than this when the server has answered lately.
 	rewriteAfter = time.Hour
-	// readWait bounds how long anybody waits for the disk before it goes on with what is known, and writeWait how
-	// long one who has learned something waits until it is written: longer than for another program's lock.
-	readWait  = 250 * time.Millisecond
-	writeWait = lockWait + time.Second
+	// readWait bounds how long anybody waits for the disk before it goes on with what is known, and firstReadWait does
+	// until the disk has answered once: to go on with nothing costs the boot of the server. writeWait is how long one
+	// who has learned something waits until it is written: longer than for another program's lock.
+	readWait      = 250 * time.Millisecond
+	firstReadWait = 3 * time.Second
+	writeWait     = lockWait + time.Second
 )
 
 // Identity is what a server is, and where it runs. Both texts stay the same as long as the server should say
@@ -149,6 +152,7 @@ type record struct {
 	name  string // of the file, without its ending
 
 	reads, writes job
+	isRead        atomic.Bool // the disk has said what is in the file, or that there is none
 
 	disk sync.Mutex  // held while the file is read or written, and guards seen; taken before mu
 	seen fs.FileInfo // the file as it was last read or written; nil: there was none
@@ -220,8 +224,12 @@ func (s saved) key() key { return key{s.Place, clientKey{s.Version, s.Capabiliti
 // refresh looks whether the file has changed: another program may have learned more, or somebody has deleted
 // it. If the disk does not say so soon, what is known counts.
 func (r *record) refresh() {
-	if r.store.dir != "" {
+	switch {
+	case r.store.dir == "":
+	case r.isRead.Load():
 		r.reads.do(readWait)
+	default:
+		r.reads.do(firstReadWait)
 	}
 }
 
@@ -389,6 +397,7 @@ func (r *record) forget() {
 
 // readAgain reads the file if it has changed since it was last read or written.
 func (r *record) readAgain() {
+	defer r.isRead.Store(true)
 	r.disk.Lock()
 	defer r.disk.Unlock()
 	now, err := os.Lstat(r.path())
