@@ -71,6 +71,7 @@ func TestFirstReadIsWaitedFor(t *testing.T) {
 			s.readAgain()
 		}
 		ssetest.Want(t, "what was learned is known", s.Answers(client) != nil, true)
+		synctest.Wait() // the read has ended
 		began := time.Now()
 		s.Answers(client)
 		ssetest.Want(t, "the next read took", time.Since(began), readWait)
