@@ -152,7 +152,7 @@ func writeCertificate(t *testing.T, certFile, keyFile string) {
 }
 
 // Two principals log in at oidc-provider, each by the link of its own client, and neither uses the login of the other,
-// also after the gateway was killed. What is kept, and the log, have no token.
+// also after the gateway was killed. Neither the files nor the log have a token.
 func TestPrincipalsLogInAtARealIssuer(t *testing.T) {
 	t.Parallel()
 	file := fileOfPrincipals(t, "")

@@ -38,7 +38,7 @@ type protected struct {
 	tokens   map[string]bool
 	whose    map[string]string // the person of a code or a token, if it is somebody else than "you"
 	ended    bool              // refresh tokens are good no more
-	banned   string            // a person whom the server does not take, though the issuer does
+	banned   string            // an account that the issuer knows and the server refuses
 	secrets  []string
 	openings int // of the issuer's page
 }

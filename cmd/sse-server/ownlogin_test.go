@@ -178,7 +178,7 @@ func TestPrincipalLogsIn(t *testing.T) {
 	}
 }
 
-// A principal that has logged in as somebody whom the server does not take gets another link, and is logged in by that.
+// A principal that has logged in with an account that the server refuses gets another link, and logs in by that.
 func TestPrincipalWithAnAccountThatIsRefused(t *testing.T) {
 	t.Parallel()
 	remote := newProtected(t)

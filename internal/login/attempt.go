@@ -563,7 +563,8 @@ func (a *Attempt) save(l *Login) error {
 	if err := store.Save(l); err != nil {
 		return err
 	}
-	// Whoever takes the permission away looks for the file after that: one of both finds the other.
+	// ForgetPrincipals looks for the file after the permission has ended. So either it finds the file, or this finds
+	// that the permission has ended.
 	if a.options.Permits != nil && !a.options.Permits() {
 		return errors.Join(errNotPermitted, store.Forget(l))
 	}

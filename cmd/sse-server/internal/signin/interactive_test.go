@@ -186,8 +186,8 @@ func TestLoginThatAGatewayHasBegun(t *testing.T) {
 	})
 }
 
-// Where nobody is there whose browser can be opened, clients get the link at once. Whoever comes later, and has a
-// browser, gets a tab.
+// Clients get the link at once while no window can open a browser. A window that comes later, and has a browser, opens
+// a tab.
 func TestPersonWhoComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, tabs, _ := newInteractive(new(fakeDesk))
