@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,28 +33,47 @@ func startIssuer(t *testing.T) (url string, sign func(resource string, scopes ..
 	return url, func(resource string, scopes ...string) string { return signFor("alice", resource, scopes...) }
 }
 
-// startIssuerOf is startIssuer. The function signs a JWT of anybody.
+// startIssuerOf is startIssuer. The function signs a JWT of anybody. The issuer also gives one to the person of a browser,
+// by a code.
 func startIssuerOf(t *testing.T) (url string, sign func(subject, resource string, scopes ...string) string) {
 	t.Helper()
 	key := clitest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	signer := clitest.Must(jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, nil))
 	var srv *httptest.Server
+	var codes sync.Map // the request of a code, with its person
 	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var answer any = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public()}}}
-		if r.URL.Path != "/keys" {
-			answer = map[string]string{"issuer": srv.URL, "jwks_uri": srv.URL + "/keys"}
+		var answer any
+		switch r.URL.Path {
+		case "/keys":
+			answer = jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public()}}}
+		case "/authorize":
+			code := rand.Text()
+			codes.Store(code, r)
+			http.Redirect(w, r, r.FormValue("redirect_uri")+"?code="+code+"&state="+r.FormValue("state"), http.StatusFound)
+			return
+		case "/token":
+			asked, isThere := codes.LoadAndDelete(r.FormValue("code"))
+			if !isThere || asked.(*http.Request).FormValue("client_id") != r.FormValue("client_id") {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			answer = map[string]any{"token_type": "Bearer", "expires_in": 60,
+				"access_token": sign(asked.(*http.Request).Header.Get(personHeader), r.FormValue("resource"))}
+		default:
+			answer = map[string]string{"issuer": srv.URL, "jwks_uri": srv.URL + "/keys", "authorization_endpoint": srv.URL + "/authorize", "token_endpoint": srv.URL + "/token"}
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
 	srv.Config.SetKeepAlivesEnabled(false)
 	t.Cleanup(srv.Close)
-	return srv.URL, func(subject, resource string, scopes ...string) string {
+	sign = func(subject, resource string, scopes ...string) string {
 		claims, _ := json.Marshal(map[string]any{"iss": srv.URL, "sub": subject, "aud": resource, "exp": time.Now().Unix() + 600, "scope": strings.Join(scopes, " ")})
 		signed := clitest.Must(signer.Sign(claims))
 		token, _ := signed.CompactSerialize()
 		return token
 	}
+	return srv.URL, sign
 }
 
 func TestOAuth(t *testing.T) {

@@ -103,6 +103,16 @@ func (d *daemon) apply(next *config.Config) error {
 	return nil
 }
 
+// forgetUnused is forgetPrincipals between reloads.
+func (d *daemon) forgetUnused(ctx context.Context) {
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+		d.forgetPrincipals(d.config.Load())
+	case <-ctx.Done():
+	}
+}
+
 // revokeTimeout bounds what issuers are told at one reload, or start.
 const revokeTimeout = 10 * time.Second
 
@@ -111,7 +121,7 @@ const revokeTimeout = 10 * time.Second
 func (d *daemon) forgetPrincipals(c *config.Config) {
 	gone, err := c.ForgetPrincipals()
 	for _, one := range gone {
-		d.log.Info("login of a principal forgotten: it is no more, or may not use the server",
+		d.log.Info("login of a principal forgotten: it is no more, may not use the server, or has not used the login",
 			"principal", one.Principal)
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -128,8 +129,8 @@ func (d *daemon) withLogins(next http.Handler) http.Handler {
 			return
 		}
 		page.Log = d.log
-		page.MayUse = func(principal string) bool { // of now, also when a login ends later
-			return d.config.Load().MayLogIn(page.Credentials.Own.Page, principal)
+		page.MayUse = func(own login.Own) bool { // of now, also when a login ends later
+			return d.config.Load().MayLogIn(own)
 		}
 		page.Serve(w, r, sub)
 	})

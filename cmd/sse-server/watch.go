@@ -16,17 +16,22 @@ import (
 const watchDelay = 250 * time.Millisecond
 
 // reloadWhenAsked reloads the configuration at each hangup, and when a watched file
-// changes, until ctx ends. It closes the watcher, if there is one.
+// changes, until ctx ends. It closes the watcher, if there is one. Once a day it deletes the logins of principals that
+// nobody uses.
 func (d *daemon) reloadWhenAsked(ctx context.Context, hangup <-chan os.Signal) {
 	watcher, due := new(fsnotify.Watcher), (<-chan time.Time)(nil) // which tells nothing
 	if d.watcher != nil {
 		watcher, due = d.watcher, time.After(0) // for changes since the start
 		defer watcher.Close()
 	}
+	daily := time.NewTicker(24 * time.Hour)
+	defer daily.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-daily.C:
+			d.forgetUnused(ctx)
 		case <-hangup:
 			_ = d.reload(ctx, bySignal) // logs its error
 		case event := <-watcher.Events:

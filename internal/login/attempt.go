@@ -495,9 +495,13 @@ func (a *Attempt) take(ctx context.Context, query url.Values, isHere bool) error
 	// The code is good once: the exchange goes on if the browser leaves.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
+	return a.finish(a.exchange(ctx, got.code))
+}
+
+// exchange returns the tokens for a code.
+func (a *Attempt) exchange(ctx context.Context, code string) (*oauth2.Token, error) {
 	options := append(a.resourceParam(), oauth2.VerifierOption(a.verifier))
-	token, err := a.conf().Exchange(withClient(ctx, a.guard), got.code, options...)
-	return a.finish(token, err)
+	return a.conf().Exchange(withClient(ctx, a.guard), code, options...)
 }
 
 // finish stores the tokens of an answer, and ends the login.

@@ -32,6 +32,9 @@ type plan struct {
 	issuer   issuer
 	noted    []string // scopes that the challenge or the metadata name
 	isOld    bool     // it has no metadata (RFC 9728): MCP 2025-03-26
+	// isConfigured says that the operator has named the issuer: it need not say that it has PKCE, which it gets in any
+	// case. Some have it, and do not say so.
+	isConfigured bool
 }
 
 // issuer is the metadata of an issuer.
@@ -229,7 +232,7 @@ func (p *plan) readIssuer(ctx context.Context, g *guard, issuerURL string) error
 			continue
 		}
 		if err == nil {
-			err = found.check(issuerURL)
+			err = found.check(issuerURL, p.isConfigured)
 		}
 		if err == nil {
 			p.issuer = found
@@ -263,7 +266,7 @@ func (i *issuer) addresses() []address {
 }
 
 // check returns an error for metadata that are not of an issuer, or with which no login is safe.
-func (i *issuer) check(of string) error {
+func (i *issuer) check(of string, isConfigured bool) error {
 	if !sameIssuer(i.Issuer, of) {
 		return fmt.Errorf("they are of another issuer, %.200q", i.Issuer)
 	}
@@ -276,7 +279,7 @@ func (i *issuer) check(of string) error {
 			return fmt.Errorf("%s has no https: %.200q", one.name, one.at)
 		}
 	}
-	if !slices.Contains(i.CodeChallengeMethodsSupported, "S256") {
+	if !isConfigured && !slices.Contains(i.CodeChallengeMethodsSupported, "S256") {
 		return errors.New("the issuer does not say that it has PKCE with S256")
 	}
 	return nil

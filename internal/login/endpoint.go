@@ -45,7 +45,7 @@ func configured(i *issuer, id, secret string) Client {
 // byHand says how to get a client without registration.
 func (a *Attempt) byHand() string {
 	if a.options.Redirect != "" {
-		return "logins of each principal need one that does"
+		return "register one there by hand, with the redirect " + a.options.Redirect + ", and name it with login-client"
 	}
 	return "register one there by hand, with the redirect http://127.0.0.1/callback, and name it with --client-id"
 }

@@ -37,6 +37,8 @@ type guard struct {
 	direct, proxied *http.Transport
 	proxy           func(*http.Request) (*url.URL, error)
 
+	isOpen bool // all addresses may be asked, as the operator has named where: https is needed all the same
+
 	mu     sync.Mutex // guards server
 	server netip.Addr // of the server; zero: it is at a public address, or nothing is known of it
 }
@@ -68,7 +70,7 @@ func (g *guard) permits(at netip.Addr) bool {
 	defer g.mu.Unlock()
 	at = at.Unmap()
 	switch {
-	case !hosts.IsInside(at), at == g.server:
+	case g.isOpen, !hosts.IsInside(at), at == g.server:
 		return true
 	case at.IsLoopback():
 		return g.server.IsLoopback()

@@ -22,9 +22,16 @@ type Page struct {
 	Name        string      // of the server, for people
 	// Principal returns whose token of the gateway this is, if that principal may use the server.
 	Principal func(token string) (principal string, err error)
-	// MayUse reports whether a principal is still known to the gateway, and may use the server.
-	MayUse func(principal string) bool
-	Log    *slog.Logger
+	// TokenIssuer is where a principal shows that it is the one, if it is of the issuer of the gateway's tokens; nil:
+	// there are none.
+	TokenIssuer *TokenIssuer
+	// MayUse reports whether the principal of an Own is still known to the gateway, and may use the server.
+	MayUse func(Own) bool
+	// Client is the one that the operator has registered at the issuer of the server, whose name ClientIssuer is. The
+	// zero Client: one is registered for each login.
+	Client       Client
+	ClientIssuer string
+	Log          *slog.Logger
 }
 
 // maxForm bounds the form of the page, in bytes.
@@ -45,18 +52,22 @@ func (p *Page) Serve(w http.ResponseWriter, r *http.Request, sub string) {
 		p.serveTicket(w, r, r.URL.Query().Get("ticket"))
 	case sub == "" && r.Method == http.MethodPost:
 		p.serveConsent(w, r)
+	case sub == proofPath && isRead:
+		p.serveProof(w, r)
 	case sub == callbackPath && isRead:
 		p.serveCallback(w, r)
 	case sub == donePath && isRead:
 		p.serveDone(w, r)
 	default:
-		header.Set("Allow", "GET, POST")
+		header.Set("Allow", "GET, POST") // of the page itself
 		p.say(w, http.StatusMethodNotAllowed, "There is nothing here for such a request.")
 	}
 }
 
 // IsBelow reports whether Serve has something below the path of a page.
-func IsBelow(sub string) bool { return sub == "" || sub == callbackPath || sub == donePath }
+func IsBelow(sub string) bool {
+	return sub == "" || sub == proofPath || sub == callbackPath || sub == donePath
+}
 
 // pageView is what the pages show. All texts are escaped.
 type pageView struct {
@@ -64,6 +75,8 @@ type pageView struct {
 	// Those of the page of a ticket.
 	Name, Host, Issuer, Client, Elsewhere, Page, Ticket, Wrong string
 	OtherSite                                                  bool
+	// Shows is the issuer at which the person shows who that is; empty: the page asks for the token of the gateway.
+	Shows string
 	// Next is the address at the issuer to which the browser goes on; empty: it stays.
 	Next string
 }
@@ -79,14 +92,15 @@ var pageTemplate = template.Must(template.New("").Parse(`<!doctype html>
 which is at <strong>{{.Host}}</strong>.
 <p>You log in at <strong>{{.Issuer}}</strong>{{if .OtherSite}}, <strong>which is another site than the server</strong>{{end}}.
 {{if .Elsewhere}}<p><strong>It names addresses of other sites, which get what you allow there: {{.Elsewhere}}</strong>
-{{end}}<p>After that your clients at this gateway act as you at this server: those that have your token. Nobody else's do.
+{{end}}<p>After that your clients at this gateway act as you at this server. Nobody else's do.
 <p>Go on only if this client has just given you this link, and you want that.
 {{if .Wrong}}<p role="alert"><strong>{{.Wrong}}</strong>
 {{end}}<form method="post" action="{{.Page}}">
 <input type="hidden" name="ticket" value="{{.Ticket}}">
-<p><label>Your token of this gateway:
+{{if .Shows}}<p>Before that you show at <strong>{{.Shows}}</strong> who you are, as for this gateway.
+{{else}}<p><label>Your token of this gateway:
 <input type="password" name="token" autocomplete="off" required></label>
-<p><button>Allow, and log in</button>
+{{end}}<p><button>Allow, and log in</button>
 </form>
 {{end}}</html>
 `))
@@ -109,7 +123,7 @@ const goneTicket = "This link is not good any more: it is good once, for five mi
 // need not be that.
 func (p *Page) serveTicket(w http.ResponseWriter, r *http.Request, word string) {
 	t := visits.ticket(p.Credentials.Own.Page, word, time.Now())
-	if t == nil || !p.MayUse(t.of.Own.Principal) {
+	if t == nil || !p.MayUse(t.of.Own) {
 		p.say(w, http.StatusNotFound, goneTicket)
 		return
 	}
@@ -121,10 +135,13 @@ func (p *Page) showTicket(w http.ResponseWriter, r *http.Request, t *ticket, sta
 		p.failed(w, err)
 		return
 	}
-	a := t.attempt
+	a, shows := t.attempt, ""
+	if issuer := p.issuerOf(t); issuer != nil {
+		shows = siteOf(issuer.URL)
+	}
 	p.show(w, status, pageView{Title: "Log in at " + p.Name, Name: p.Name, Host: a.plan.server.Host,
 		Issuer: siteOf(a.Issuer()), Client: clientText(t.of.Asker), Elsewhere: t.elsewhere, OtherSite: t.otherSite,
-		Page: p.Credentials.Own.Page, Ticket: t.word, Wrong: wrong})
+		Page: p.Credentials.Own.Page, Ticket: t.word, Wrong: wrong, Shows: shows})
 }
 
 // clientText names a client for people.
@@ -172,10 +189,11 @@ func (p *Page) prepare(ctx context.Context, t *ticket) error {
 	asked := ctx
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	s, principal := t.of.source(), t.of.Own.Principal
+	s, own := t.of.source(), t.of.Own
 	a, err := prepare(ctx, Options{
 		Server: s.server, Header: t.of.header(), Challenge: s.challenged(), Store: s.store, Scopes: t.scopes,
-		Redirect: t.of.Own.Page + callbackPath, Permits: func() bool { return p.MayUse(principal) },
+		ClientID: p.Client.ID, ClientSecret: p.Client.Secret, Issuer: p.ClientIssuer,
+		Redirect: own.Page + callbackPath, Permits: func() bool { return p.MayUse(own) },
 		Confirm: func(_, _ string) bool { t.otherSite = true; return true },
 		ConfirmElsewhere: func(_, addresses string) bool {
 			t.elsewhere = addresses
@@ -215,8 +233,16 @@ func (p *Page) serveConsent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := visits.ticket(p.Credentials.Own.Page, r.PostForm.Get("ticket"), time.Now())
-	if t == nil || !p.MayUse(t.of.Own.Principal) {
+	if t == nil || !p.MayUse(t.of.Own) {
 		p.say(w, http.StatusNotFound, goneTicket)
+		return
+	}
+	if issuer := p.issuerOf(t); issuer != nil {
+		if t.prepared() == nil {
+			p.showTicket(w, r, t, http.StatusOK, "Look at what the page says, and go on then.")
+			return
+		}
+		p.beginProof(w, r, t, issuer)
 		return
 	}
 	principal, err := p.Principal(strings.TrimSpace(r.PostForm.Get("token")))
@@ -227,12 +253,28 @@ func (p *Page) serveConsent(w http.ResponseWriter, r *http.Request) {
 			"link. If somebody else has sent it to you, close this page.")
 		return
 	}
-	a := t.prepared()
-	if a == nil {
+	if t.prepared() == nil {
 		p.showTicket(w, r, t, http.StatusOK, "Look at what the page says, and type your token again.")
 		return
 	}
-	if !visits.use(t) {
+	p.beginLogin(w, r, t, func(a *Attempt) {
+		p.leadOn(w, siteOf(a.Issuer()), a.Link(), "You go on to "+siteOf(a.Issuer())+".")
+	})
+}
+
+// issuerOf returns where the principal of a ticket shows that it is the one; nil: it types its token.
+func (p *Page) issuerOf(t *ticket) *TokenIssuer {
+	if !strings.HasPrefix(t.of.Own.Principal, OfIssuer) {
+		return nil
+	}
+	return p.TokenIssuer
+}
+
+// beginLogin uses a ticket whose page has shown what the server wants, begins the login, and binds it to the browser,
+// which goes on then. The principal of the ticket has agreed to it.
+func (p *Page) beginLogin(w http.ResponseWriter, r *http.Request, t *ticket, goOn func(*Attempt)) {
+	a := t.prepared()
+	if a == nil || !p.MayUse(t.of.Own) || !visits.use(t) {
 		p.say(w, http.StatusNotFound, goneTicket)
 		return
 	}
@@ -244,8 +286,14 @@ func (p *Page) serveConsent(w http.ResponseWriter, r *http.Request) {
 	}
 	p.setCookie(w, visits.begin(t.of, a), int(Patience.Seconds()))
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	p.show(w, http.StatusOK, pageView{Title: "Log in at " + p.Name, Issuer: siteOf(a.Issuer()), Next: a.Link(),
-		Text: "You go on to " + siteOf(a.Issuer()) + "."})
+	goOn(a)
+}
+
+// leadOn shows a page that leads to an issuer. It is no redirect: browsers hold the form-action of a page against all
+// redirects of its form, and an issuer has its own.
+func (p *Page) leadOn(w http.ResponseWriter, issuer, link, text string) {
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	p.show(w, http.StatusOK, pageView{Title: "Log in at " + p.Name, Issuer: issuer, Next: link, Text: text})
 }
 
 // cookieName is that of the cookie that binds a login to the browser that has begun it. Cookies know no ports, so that
@@ -258,14 +306,29 @@ func (p *Page) setCookie(w http.ResponseWriter, word string, seconds int) {
 		HttpOnly: true, SameSite: http.SameSiteLaxMode})
 }
 
-// visitOf returns the login that the browser of a request has begun here; nil if there is none.
-func (p *Page) visitOf(r *http.Request) *visit {
+// cookieOf returns the word of the cookie of a request; empty if it has not one such cookie.
+func (p *Page) cookieOf(r *http.Request) string {
 	cookies := r.CookiesNamed(p.cookieName())
 	if len(cookies) != 1 {
+		return ""
+	}
+	return cookies[0].Value
+}
+
+// visitOf returns the login that the browser of a request has begun here; nil if there is none.
+func (p *Page) visitOf(r *http.Request) *visit {
+	word := p.cookieOf(r)
+	if word == "" {
 		return nil
 	}
-	return visits.visit(p.Credentials.Own.Page, cookies[0].Value)
+	return visits.visit(p.Credentials.Own.Page, word)
 }
+
+const (
+	notBegun = "This browser has begun no login here, or that was too long ago. Nothing was done: have the client " +
+		"call again, and open its link."
+	notOfThis = "This answer is not of the login that this browser has begun. Nothing was done."
+)
 
 // serveCallback takes the answer of the issuer, from the browser that has begun the login alone. The browser then goes
 // on to an address without the code, which stays in its history.
@@ -273,17 +336,15 @@ func (p *Page) serveCallback(w http.ResponseWriter, r *http.Request) {
 	v := p.visitOf(r)
 	switch {
 	case v == nil:
-		p.say(w, http.StatusForbidden, "This browser has begun no login here, or that was too long ago. Nothing was "+
-			"done: have the client call again, and open its link.")
+		p.say(w, http.StatusForbidden, notBegun)
 		return
-	case !p.MayUse(v.of.Own.Principal):
+	case !p.MayUse(v.of.Own):
 		v.attempt.Close()
 		p.say(w, http.StatusForbidden, "You may not use this server any more.")
 		return
 	}
 	if err := v.attempt.take(r.Context(), r.URL.Query(), false); errors.Is(err, errState) {
-		p.say(w, http.StatusBadRequest,
-			"This answer is not of the login that this browser has begun. Nothing was done.")
+		p.say(w, http.StatusBadRequest, notOfThis)
 		return
 	}
 	w.Header().Set("Referrer-Policy", "no-referrer")

@@ -41,7 +41,7 @@ type gate struct {
 func newGate(t *testing.T, w *world) *gate {
 	t.Helper()
 	g := &gate{t: t, w: w, state: filepath.Join(ssetest.PrivateDir(t), "state"), gone: map[string]bool{}}
-	g.page = &Page{Name: "notes", MayUse: g.knows, Log: slog.New(slog.NewTextHandler(&g.log, nil)),
+	g.page = &Page{Name: "notes", MayUse: func(o Own) bool { return g.knows(o.Principal) }, Log: slog.New(slog.NewTextHandler(&g.log, nil)),
 		Credentials: Credentials{StateDir: g.state, Server: w.url(),
 			Own: Own{Page: ownPage, Key: SealingKey([]byte("a key of ids that is long enough"))}},
 		Principal: func(token string) (string, error) {
@@ -438,7 +438,7 @@ func TestRemovedPrincipal(t *testing.T) {
 	g.mu.Lock()
 	g.gone["alice"] = true
 	g.mu.Unlock()
-	isThere := func(_, principal string) bool { return g.knows(principal) }
+	isThere := func(of OfPrincipal) bool { return g.knows(of.Principal) }
 	for _, key := range []string{"", SealingKey([]byte("another key of ids, long enough"))} {
 		gone, err := ForgetPrincipals(g.state, key, isThere)
 		ssetest.Must(t, err)
@@ -488,8 +488,8 @@ func TestTokensOfARemovedPrincipal(t *testing.T) {
 func TestLoginSavedDuringTheRemoval(t *testing.T) {
 	g := newGate(t, newWorld(t, nil))
 	mayUse := g.page.MayUse
-	g.page.MayUse = func(principal string) bool {
-		was := mayUse(principal)
+	g.page.MayUse = func(o Own) bool {
+		was := mayUse(o)
 		if all, _ := OfPrincipals(g.state); len(all) > 0 {
 			return false
 		}
@@ -589,7 +589,7 @@ func TestRenewalOfARemovedPrincipal(t *testing.T) {
 	ssetest.Want(t, "the lock is free", locked, false)
 	forgotten := make(chan error)
 	go func() {
-		_, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, func(_, _ string) bool { return false })
+		_, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, func(OfPrincipal) bool { return false })
 		forgotten <- err
 	}()
 	close(goOn)
@@ -694,7 +694,7 @@ func TestIssuerWithoutRegistration(t *testing.T) {
 	rec := g.post(link, ownOrigin, "token of alice")
 	ssetest.Want(t, "status", rec.Code, http.StatusBadGateway)
 	ssetest.Want(t, "cookies", len(rec.Result().Cookies()), 0)
-	ssetest.WantText(t, "log", g.log.String(), "registers no clients: logins of each principal need one that does")
+	ssetest.WantText(t, "log", g.log.String(), "registers no clients: register one there by hand, with the redirect "+ownPage+"/callback, and name it with login-client")
 }
 
 // refusal is a response of a server that refuses a request with this header.

@@ -28,6 +28,12 @@ type Own struct {
 	Key string
 	// Principal is whose login it is. Empty: nobody's, as for a probe.
 	Principal string
+	// Authority says who names that principal, if that is the issuer of the gateway's tokens: the same name is another
+	// principal at another issuer. Empty: the gateway itself does.
+	Authority string
+	// Gateway tells the gateway from others of this user that keep their logins in the same place, whatever its page
+	// was before. Empty: the page alone does. It says whose principals may end, and seals nothing.
+	Gateway string
 }
 
 // owner is whose logins at a server a Store has.
@@ -70,6 +76,8 @@ type envelope struct {
 	Issuer    string    `json:"issuer"`
 	Page      string    `json:"page"`
 	Principal string    `json:"principal"`
+	Authority string    `json:"authority,omitempty"`
+	Gateway   string    `json:"gateway,omitempty"`
 	At        time.Time `json:"loggedIn"`
 	KeyID     string    `json:"keyId"`  // of the key that has sealed it
 	Sealed    []byte    `json:"sealed"` // a Login
@@ -100,7 +108,11 @@ func (o *owner) aead() cipher.AEAD {
 
 // boundTo returns the additional data of the seal: a file is good for these alone.
 func (o *owner) boundTo(issuer string) []byte {
-	data, _ := json.Marshal([]string{"login 1", o.server, issuer, o.Page, o.Principal}) // never fails
+	bound := []string{"login 1", o.server, issuer, o.Page, o.Principal}
+	if o.Authority != "" {
+		bound = append(bound, o.Authority)
+	}
+	data, _ := json.Marshal(bound) // never fails
 	return data
 }
 
@@ -111,7 +123,8 @@ func (o *owner) seal(l *Login) ([]byte, error) {
 		return nil, err
 	}
 	return json.MarshalIndent(envelope{Server: Name(l.Server), Issuer: l.Issuer, Page: o.Page, Principal: o.Principal,
-		At: l.At, KeyID: keyID(o.Key), Sealed: o.aead().Seal(nil, nil, data, o.boundTo(l.Issuer))}, "", "  ")
+		Authority: o.Authority, Gateway: o.Gateway, At: l.At, KeyID: keyID(o.Key),
+		Sealed: o.aead().Seal(nil, nil, data, o.boundTo(l.Issuer))}, "", "  ")
 }
 
 // open returns what the file of a login has sealed.
@@ -133,10 +146,17 @@ type OfPrincipal struct {
 	Issuer    string
 	Page      string
 	Principal string
+	Authority string // of the principal: see Own
+	Gateway   string // that has made it: see Own
 	At        time.Time
 	LastUse   time.Time // zero: never
 	path      string
 	keyID     string
+}
+
+// Own returns whose login it is, without a key.
+func (o OfPrincipal) Own() Own {
+	return Own{Page: o.Page, Principal: o.Principal, Authority: o.Authority, Gateway: o.Gateway}
 }
 
 // OfPrincipals returns the logins of principals, those of one server beside each other. It leaves out files that are
@@ -157,15 +177,18 @@ func OfPrincipals(stateDir string) (all []OfPrincipal, err error) {
 		if err != nil || json.Unmarshal(data, &e) != nil || e.Principal == "" {
 			continue
 		}
-		one := OfPrincipal{Server: e.Server, Issuer: e.Issuer, Page: e.Page, Principal: e.Principal, At: e.At,
-			path: path, keyID: e.KeyID}
+		one := OfPrincipal{Server: e.Server, Issuer: e.Issuer, Page: e.Page, Principal: e.Principal,
+			Authority: e.Authority, Gateway: e.Gateway, At: e.At, path: path, keyID: e.KeyID}
 		if info, err := os.Stat(lockOf(path)); err == nil {
 			one.LastUse = info.ModTime()
 		}
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b OfPrincipal) int {
-		return strings.Compare(a.Server+"\n"+a.Page+"\n"+a.Principal, b.Server+"\n"+b.Page+"\n"+b.Principal)
+		key := func(o OfPrincipal) string {
+			return strings.Join([]string{o.Server, o.Page, o.Principal, o.Authority}, "\n")
+		}
+		return strings.Compare(key(a), key(b))
 	})
 	return all, err
 }
@@ -195,8 +218,9 @@ var ErrOtherKey = errors.New("this key of ids does not open it, so that the issu
 
 // read reads the login, whoever can read its file: the seal says that nobody has changed it. key is a SealingKey.
 func (o OfPrincipal) read(key string) (store Store, l *Login, err error) {
-	store = Own{Page: o.Page, Key: key, Principal: o.Principal}.store(
-		filepath.Dir(filepath.Dir(filepath.Dir(o.path))), o.Server)
+	own := o.Own()
+	own.Key = key
+	store = own.store(filepath.Dir(filepath.Dir(filepath.Dir(o.path))), o.Server)
 	if store.dir == "" {
 		return store, nil, ErrOtherKey
 	}
@@ -235,19 +259,21 @@ func (g Gone) Revoke(ctx context.Context) error {
 	return err
 }
 
-// ForgetPrincipals deletes the logins of principals that are no more, whatever the page, of those that were sealed with
-// a SealingKey, and ends those that are being made: another one may get the name of a principal later. It returns which
-// it has deleted; their issuers are not told yet.
-func ForgetPrincipals(stateDir, key string, isThere func(page, principal string) bool) (gone []Gone, err error) {
+// ForgetPrincipals deletes the logins of principals that are no more, of those that were sealed with a SealingKey, and
+// ends those that are being made: another one may get the name of a principal later. isThere gets also those of other
+// gateways, and those of which nothing but the principal is known, as nobody has logged in yet. It returns which it has
+// deleted; their issuers are not told yet.
+func ForgetPrincipals(stateDir, key string, isThere func(OfPrincipal) bool) (gone []Gone, err error) {
 	if key == "" {
 		return nil, nil
 	}
 	visits.giveUp(func(c Credentials) bool {
-		return c.StateDir == stateDir && c.Own.Key == key && !isThere(c.Own.Page, c.Own.Principal)
+		return c.StateDir == stateDir && c.Own.Key == key && !isThere(OfPrincipal{Page: c.Own.Page,
+			Principal: c.Own.Principal, Authority: c.Own.Authority, Gateway: c.Own.Gateway, At: time.Now()})
 	})
 	all, err := OfPrincipals(stateDir)
 	for _, one := range all {
-		if one.keyID != keyID(key) || isThere(one.Page, one.Principal) {
+		if one.keyID != keyID(key) || isThere(one) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)

@@ -88,7 +88,11 @@ func (s Store) key(server string) string {
 	if s.of == nil {
 		return hash(server)
 	}
-	return hash(strings.Join([]string{s.of.Page, s.of.Principal, server}, "\n"))
+	parts := []string{s.of.Page, s.of.Principal, server}
+	if s.of.Authority != "" {
+		parts = append(parts, s.of.Authority)
+	}
+	return hash(strings.Join(parts, "\n"))
 }
 
 // path returns the file of a login.

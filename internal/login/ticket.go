@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -32,9 +33,15 @@ type Asker struct {
 func (c Credentials) For(principal string, asker Asker) Credentials {
 	if c.isOwn() {
 		c.Own.Principal, c.Asker = principal, asker
+		if !strings.HasPrefix(principal, OfIssuer) {
+			c.Own.Authority = ""
+		}
 	}
 	return c
 }
+
+// OfIssuer begins the principals that the issuer of the gateway's tokens names. No other one begins with it.
+const OfIssuer = "oauth:"
 
 // IsPerPrincipal reports whether each principal has a login of its own.
 func (c Credentials) IsPerPrincipal() bool { return c.isOwn() }
@@ -75,6 +82,14 @@ type ticket struct {
 	wrong int // tokens of others that were typed. Guarded by the mutex of the visits
 }
 
+// proof is a person on the way to the issuer of the gateway's tokens: the page has been agreed to, and goes on if the
+// token of the person is that of the ticket's principal. The token is used for nothing else, and is not kept.
+type proof struct {
+	ticket *ticket
+	at     *Attempt // never stored: only its link, the check of the answer and the exchange are used
+	made   time.Time
+}
+
 // visit is a login that has begun at a page.
 type visit struct {
 	of      Credentials
@@ -87,10 +102,12 @@ type visit struct {
 type desk struct {
 	mu      sync.Mutex                   // guards what follows
 	tickets map[string]*ticket           // by their words
-	begun   map[[sha256.Size]byte]*visit // by the hash of the word of their cookie
+	proofs  map[[sha256.Size]byte]*proof // by the hash of the word of their cookie
+	begun   map[[sha256.Size]byte]*visit // by the same
 }
 
-var visits = &desk{tickets: make(map[string]*ticket), begun: make(map[[sha256.Size]byte]*visit)}
+var visits = &desk{tickets: make(map[string]*ticket), proofs: make(map[[sha256.Size]byte]*proof),
+	begun: make(map[[sha256.Size]byte]*visit)}
 
 // takeTicket returns the link of the page at which the principal logs in, for the client that asks. A client that asks
 // again gets the same one while that is good.
@@ -155,6 +172,48 @@ func (d *desk) use(t *ticket) bool {
 	return isThere
 }
 
+// addProof notes a person on the way, and returns the word of the cookie that finds it.
+func (d *desk) addProof(t *ticket, a *Attempt, now time.Time) (word string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var first [sha256.Size]byte
+	var oldest *proof
+	n := 0
+	for key, other := range d.proofs {
+		switch {
+		case now.Sub(other.made) >= Patience:
+			delete(d.proofs, key)
+		case other.ticket.of.Own == t.of.Own && other.ticket.of.Server == t.of.Server:
+			if n++; oldest == nil || other.made.Before(oldest.made) {
+				first, oldest = key, other
+			}
+		}
+	}
+	if n >= maxVisits {
+		delete(d.proofs, first)
+	}
+	word = rand.Text()
+	d.proofs[sha256.Sum256([]byte(word))] = &proof{t, a, now}
+	return word
+}
+
+// proof returns the person on the way that has a cookie with this word, and the end of that way: it is good once. It
+// returns nil if there is none.
+func (d *desk) proof(page, word string, now time.Time) (found *proof, drop func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := sha256.Sum256([]byte(word))
+	found = d.proofs[key]
+	if found == nil || found.ticket.of.Own.Page != page || now.Sub(found.made) >= Patience {
+		return nil, nil
+	}
+	return found, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.proofs, key)
+	}
+}
+
 // begin notes a login that waits for its browser, and returns the word of its cookie.
 func (d *desk) begin(of Credentials, a *Attempt) (word string) {
 	word = rand.Text()
@@ -216,6 +275,7 @@ func (d *desk) giveUp(isMeant func(Credentials) bool) {
 	var gone []*visit
 	d.mu.Lock()
 	maps.DeleteFunc(d.tickets, func(_ string, t *ticket) bool { return isMeant(t.of) })
+	maps.DeleteFunc(d.proofs, func(_ [sha256.Size]byte, p *proof) bool { return isMeant(p.ticket.of) })
 	maps.DeleteFunc(d.begun, func(_ [sha256.Size]byte, v *visit) bool {
 		if isMeant(v.of) {
 			gone = append(gone, v)

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/httpcheck"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 )
@@ -41,7 +42,7 @@ type Config struct {
 	TLSCert         string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" http:"" common:"" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
 	Expand          []string `group:"Remote server" only:"" placeholder:"NAME" help:"Variables of the environment that url and headers in the file of a client may send although the file belongs to a project, which others may have written."`
-	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, views, oauth-client, public-url, oauth, scopes, principals and operators."`
+	Config          string   `group:"Server" common:"" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers, mcpServers, views, oauth-client, login-client, public-url, oauth, scopes, principals and operators."`
 	Watch           bool     `group:"Server" common:"" fixed:"" help:"Reload the configuration when one of its files changes: that of --config, tokens, certificates, secrets."`
 	LogLevel        string   `group:"Server" common:"" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" fixed:"" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
@@ -228,10 +229,12 @@ type Server struct {
 	URL           string   `group:"Remote server" common:"" placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
 	Header        []string `group:"Remote server" common:"" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" renames:"" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. 'X-Jira-Token: Authorization' sends the first one as the second; in the file that is {X-Jira-Token: Authorization}. Without it, no header of a client is sent."`
-	OAuthClient   []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"` // a key of the file
+	// OAuthClient and LoginClient are keys of the file.
+	OAuthClient []string `hidden:"" name:"oauth-client" sep:"none" pairs:"=" placeholder:"a mapping such as {token-url: https://…}" for:"url"`
+	LoginClient []string `hidden:"" name:"login-client" sep:"none" pairs:"=" placeholder:"a mapping such as {client-id: …, issuer: https://…}" for:"url"`
 
 	// LoginUse says whose login the requests carry.
-	LoginUse string `group:"Remote server" name:"login" placeholder:"WHICH" oneof:"shared,off,per-principal" for:"url" help:"Whether requests carry the login of sse-server login, where nothing else is configured: shared lets all clients use it, off none. With per-principal each principal of auth-tokens-file logs in by a link, and uses that login alone. Without it, it is used on a loopback address without authentication, and by stdio."`
+	LoginUse string `group:"Remote server" name:"login" placeholder:"WHICH" oneof:"shared,off,per-principal" for:"url" help:"Whether requests carry the login of sse-server login, where nothing else is configured: shared lets all clients use it, off none. With per-principal each principal logs in by a link, and uses that login alone. Without it, it is used on a loopback address without authentication, and by stdio."`
 
 	Description string `group:"Server" http:"" placeholder:"TEXT" help:"What the server is for, in a sentence for people: the page at / shows it. Without it, there is what the server says of itself."`
 
@@ -262,19 +265,22 @@ type Server struct {
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
-	rules    *selection.Rules  // what include and its kind mean
-	mayUse   *selection.Names  // what principals means
-	view     bool              // it is a view
-	fromFile []string          // NAME=VALUE of the env-file
-	process  process           // what command and env mean
-	route    string            // the path of its URL
-	owner    owner             // whose file says what is served
-	ofEditor bool              // the environment may have what an editor gives to the server
-	remote   remote.URL        // what url, header and oauth-client mean
-	secrets  *[]string         // variables of the environment that any remote server uses
-	verb     string            // the word before the options on the command line, with a space after it; empty to serve
-	given    map[string]string // options that were given, with their place
-	flags    []*kong.Flag      // its options, or those of the whole Config
+	rules    *selection.Rules // what include and its kind mean
+	mayUse   *selection.Names // what principals means
+	view     bool             // it is a view
+	fromFile []string         // NAME=VALUE of the env-file
+	process  process          // what command and env mean
+	route    string           // the path of its URL
+	owner    owner            // whose file says what is served
+	ofEditor bool             // the environment may have what an editor gives to the server
+	remote   remote.URL       // what url, header and oauth-client mean
+	// loginClient is what login-client means, and loginIssuer the issuer at which it is registered.
+	loginClient login.Client
+	loginIssuer string
+	secrets     *[]string         // variables of the environment that any remote server uses
+	verb        string            // the word before the options on the command line, and a space; empty to serve
+	given       map[string]string // options that were given, with their place
+	flags       []*kong.Flag      // its options, or those of the whole Config
 }
 
 // process is what the child process gets, with the references of a file replaced.
@@ -296,6 +302,7 @@ const (
 
 	oauthKey       = "oauth"
 	oauthClientKey = "oauth-client"
+	loginClientKey = "login-client"
 )
 
 // Stdout is the file that is stdout.

@@ -14,11 +14,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/auth/oauth"
 	"github.com/mcp-sse/mcp-sse/auth/oauthclient"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 )
 
 // OfOAuth begins the principals of the issuer, so that none is one of the file, which have no
 // colon.
-const OfOAuth = "oauth:"
+const OfOAuth = login.OfIssuer
 
 // makeAccess makes each server a resource of the issuer in the pairs of oauth, if there is one,
 // beside the tokens of the file. A token of the issuer makes nobody an operator: on the main

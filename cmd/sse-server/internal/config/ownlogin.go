@@ -1,13 +1,17 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/hosts"
 	"github.com/mcp-sse/mcp-sse/internal/login"
 )
 
@@ -23,11 +27,11 @@ func (s *Server) useOwnLogins(c *Config) error {
 	switch {
 	case c.Does == "stdio" || c.Shared != "":
 		wrong = "stdio has one client, which has no principal: want shared or off there"
-	case len(c.OAuth) > 0:
-		wrong = "is not there yet with oauth, as the page of a login asks for a token of auth-tokens-file: " +
-			"want grant: token-exchange in oauth-client, or no oauth"
-	case c.AuthTokensFile == "":
-		wrong = "without authentication there are no principals: want auth-tokens-file too"
+	case c.AuthTokensFile == "" && len(c.OAuth) == 0:
+		wrong = "without authentication there are no principals: want auth-tokens-file or oauth too"
+	case len(c.OAuth) > 0 && c.pageClient == "":
+		wrong = "the page of a login has people show at the issuer of oauth who they are: want page-client-id in oauth " +
+			"too, a public client that may redirect to " + c.publicBase() + c.loginPath(s) + "/principal"
 	case !isPublic:
 		wrong = "want public-url too, with https: the address at which browsers reach this gateway, such as " +
 			"https://gw.example.com"
@@ -49,7 +53,54 @@ func (s *Server) useOwnLogins(c *Config) error {
 	}
 	s.remote.Credentials = login.Credentials{StateDir: c.StateDir, Server: s.remote.Address,
 		Header: login.HeaderText(s.remote.Header),
-		Own:    login.Own{Page: c.publicBase() + c.loginPath(s), Key: login.SealingKey(c.IDKey)}}
+		Own: login.Own{Page: c.publicBase() + c.loginPath(s), Key: login.SealingKey(c.IDKey),
+			Authority: c.authority(), Gateway: c.gatewayName()}}
+	return nil
+}
+
+// authority says who names the principals of the issuer: the same claim of another issuer is another principal. It is
+// empty without an issuer.
+func (c *Config) authority() string {
+	of := c.Each()[0].protection
+	if of.Issuer == "" {
+		return ""
+	}
+	return cmp.Or(of.PrincipalClaim, "sub") + " of " + of.Issuer
+}
+
+// gatewayName tells the gateway from others of this user: its file does. It is empty without one.
+func (c *Config) gatewayName() string {
+	path, err := filepath.Abs(c.Config)
+	if c.Config == "" || err != nil {
+		return ""
+	}
+	return path
+}
+
+// readLoginClient reads the client that the operator has registered at the issuer of the remote server.
+func (s *Server) readLoginClient(c *Config, lookupEnv func(string) (string, bool)) error {
+	if len(s.LoginClient) == 0 {
+		return nil
+	}
+	client := login.Client{ByHand: true}
+	if err := c.readPairs(s, loginClientKey, s.LoginClient, lookupEnv, map[string]*string{
+		"client-id": &client.ID, "client-secret": &client.Secret, "issuer": &s.loginIssuer,
+	}); err != nil {
+		return err
+	}
+	at, err := url.Parse(s.loginIssuer)
+	switch {
+	case s.LoginUse != perPrincipal:
+		return s.refuse(loginClientKey, "has no effect without login: per-principal: "+
+			"else name the client when you log in, with sse-server login --client-id")
+	case s.owner != ours:
+		return s.refuse(loginClientKey, "the file of a client cannot have it: write the server into a file of your own")
+	case client.ID == "" || s.loginIssuer == "":
+		return s.refuse(loginClientKey, "want client-id and issuer: a client id goes to no issuer that a server names")
+	case err != nil || !hosts.IsSecure(at) || at.User != nil:
+		return s.refuse(loginClientKey, "issuer: want a URL such as https://login.example.com")
+	}
+	s.loginClient = client
 	return nil
 }
 
@@ -77,34 +128,51 @@ func (c *Config) LoginPage(path string) (page *login.Page, sub string) {
 		if !below || !login.IsBelow(sub) {
 			continue
 		}
-		return &login.Page{Credentials: own, Name: c.Title(s), Principal: func(token string) (string, error) {
-			return s.Authenticate(&http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}})
-		}}, sub
+		page = &login.Page{Credentials: own, Name: c.Title(s), Client: s.loginClient, ClientIssuer: s.loginIssuer,
+			Principal: func(token string) (string, error) {
+				header := http.Header{"Authorization": {"Bearer " + token}}
+				return s.Authenticate(&http.Request{Header: header, URL: new(url.URL)})
+			}}
+		if of := s.protection; of.Issuer != "" && c.pageClient != "" {
+			page.TokenIssuer = &login.TokenIssuer{URL: of.Issuer, ClientID: c.pageClient, Resource: of.Resource,
+				Scopes: of.Scopes}
+		}
+		return page, sub
 	}
 	return nil, ""
 }
 
-// MayLogIn reports whether a principal is known, and may use the server of a page; where no server has that page,
-// whether it is known.
-func (c *Config) MayLogIn(page, principal string) bool {
+// MayLogIn reports whether the principal of a login is known, and may use the server of its page; where no server has
+// that page, whether it is known.
+func (c *Config) MayLogIn(of login.Own) bool {
 	for _, s := range c.Each() {
 		own, ok := s.remote.Credentials.(login.Credentials)
-		if ok && own.Own.Page == page && !s.MayUse(principal) {
+		if ok && own.Own.Page == of.Page && !s.MayUse(of.Principal) {
 			return false
 		}
 	}
-	return slices.Contains(slices.Collect(maps.Values(c.Tokens)), principal)
+	if strings.HasPrefix(of.Principal, OfOAuth) {
+		return of.Authority != "" && of.Authority == c.authority()
+	}
+	return slices.Contains(slices.Collect(maps.Values(c.Tokens)), of.Principal)
 }
 
+// keptUnused is how long the login of a principal of the issuer is kept that nobody uses: the gateway does not learn of
+// whom the issuer knows no more.
+const keptUnused = 30 * 24 * time.Hour
+
 // ForgetPrincipals deletes the logins of principals that are no more, or may not use the server any more, also those
-// that were made under another public-url: it may come back. It returns which. Without tokens it knows no principal,
-// and looks at its own pages alone: other gateways of this user may have principals.
+// that were made under another public-url: it may come back. It deletes those of the issuer's principals that nobody
+// has used for 30 days. It returns which. The logins of other gateways of this user stay.
 func (c *Config) ForgetPrincipals() (gone []login.Gone, err error) {
-	return login.ForgetPrincipals(c.StateDir, login.SealingKey(c.IDKey), func(page, principal string) bool {
-		pages := c.publicBase() + c.Prefix + "/" + loginKey
-		if len(c.Tokens) == 0 && page != pages && !strings.HasPrefix(page, pages+"/") {
-			return true
+	pages, gateway := c.publicBase()+c.Prefix+"/"+loginKey, c.gatewayName()
+	return login.ForgetPrincipals(c.StateDir, login.SealingKey(c.IDKey), func(of login.OfPrincipal) bool {
+		isOurs := of.Gateway != "" && of.Gateway == gateway || of.Page == pages || strings.HasPrefix(of.Page, pages+"/")
+		used := of.At
+		if of.LastUse.After(used) {
+			used = of.LastUse
 		}
-		return c.MayLogIn(page, principal)
+		isUnused := strings.HasPrefix(of.Principal, OfOAuth) && time.Since(used) > keptUnused
+		return !isOurs || !isUnused && c.MayLogIn(of.Own())
 	})
 }

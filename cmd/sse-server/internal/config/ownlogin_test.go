@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -23,11 +24,12 @@ func TestOwnLoginsAreRefused(t *testing.T) {
 		"as it should be":        {file: public + auth + notes + "}\n"},
 		"a check":                {file: public + auth + notes + "}\n", args: "check --offline"},
 		"a path before it":       {file: "public-url: https://gw.example.com/team/\n" + auth + notes + "}\n"},
-		"no authentication":      {file: public + notes + "}\n", want: "without authentication there are no principals: want auth-tokens-file"},
+		"no authentication":      {file: public + notes + "}\n", want: "without authentication there are no principals: want auth-tokens-file or oauth"},
 		"no public-url":          {file: auth + notes + "}\n", want: "want public-url too, with https"},
 		"public-url without TLS": {file: "public-url: http://gw.example.com\n" + auth + notes + "}\n", want: "want public-url too, with https"},
-		"oauth":                  {file: public + "oauth: {issuer: \"https://issuer.example.com\"}\n" + notes + "}\n", want: "is not there yet with oauth"},
-		"oauth beside tokens":    {file: public + auth + "oauth: {issuer: \"https://issuer.example.com\"}\n" + notes + "}\n", want: "is not there yet with oauth"},
+		"oauth":                  {file: public + "oauth: {issuer: \"https://issuer.example.com\", page-client-id: page}\n" + notes + "}\n"},
+		"oauth without a client": {file: public + auth + "oauth: {issuer: \"https://issuer.example.com\"}\n" + notes + "}\n", want: "may redirect to https://gw.example.com/login/notes/principal"},
+		"a client":               {file: public + auth + notes + ", login-client: {client-id: c, client-secret: s, issuer: \"https://i.example.com\"}}\n"},
 		"nats":                   {file: public + auth + "nats: nats://127.0.0.1:4222\nid-key-file: " + key + "\n" + notes + "}\n", want: "is not there yet with nats"},
 		"no place":               {file: public + auth + "id-key-file: " + key + "\n" + notes + "}\n", env: map[string]string{}, want: "there is no place to keep logins"},
 		"a key that is not kept": {file: public + auth + notes + "}\n", env: map[string]string{"STATE_DIRECTORY": "/dev/null/x"}, want: "the key that seals the logins is not kept"},
@@ -91,9 +93,57 @@ func TestLoginPages(t *testing.T) {
 		{at, "alice", true}, {at, "bob", false}, {at, "carol", false}, {at, "", false},
 		{strings.Replace(at, "notes", "mail", 1), "bob", true}, {strings.Replace(at, "notes", "gone", 1), "bob", true},
 	} {
-		ssetest.Want(t, one.principal+" at "+one.page, c.MayLogIn(one.page, one.principal), one.want)
+		ssetest.Want(t, one.principal+" at "+one.page, c.MayLogIn(login.Own{Page: one.page, Principal: one.principal}), one.want)
 	}
 	if c.LocalOnly(c.Each()...) != nil {
 		t.Error("the servers are for this machine alone")
+	}
+}
+
+// The client that is registered at the issuer of a remote server is that of the principals' logins alone, and has its
+// issuer.
+func TestLoginClient(t *testing.T) {
+	tokens := clitest.WriteFile(t, "tokens", "alice:"+strings.Repeat("a", 20)+"\n")
+	head := "public-url: https://gw.example.com\nauth-tokens-file: " + tokens + "\nservers:\n  notes: {url: \"https://mcp.example.com/mcp\", login: per-principal, login-client: "
+	env := clitest.State(t)
+	env["SECRET"] = "s3cret"
+	c := mustLoad(t, env, "-c", clitest.WriteFile(t, "gw.yaml", head+"{client-id: c, client-secret: \"${SECRET}\", issuer: \"https://i.example.com\"}}\n"))
+	page, _ := c.LoginPage("/login/notes")
+	ssetest.Want(t, "client", page.Client.ID+" "+page.Client.Secret+" "+page.ClientIssuer, "c s3cret https://i.example.com")
+	for text, want := range map[string]string{
+		"{client-id: c}}":                                   "want client-id and issuer",
+		"{issuer: \"https://i.example.com\"}}":              "want client-id and issuer",
+		"{client-id: c, issuer: \"http://i.example.com\"}}": "issuer: want a URL such as https://",
+		"{id: c}}": "unknown key \"id\"",
+	} {
+		wantRefusal(t, clitest.State(t), want, "-c", clitest.WriteFile(t, "gw.yaml", head+text+"\n"))
+	}
+	for _, word := range []string{"shared", "off"} {
+		wantRefusal(t, clitest.State(t), "has no effect without login: per-principal", "-c", clitest.WriteFile(t, "gw.yaml",
+			strings.Replace(head, "per-principal", word, 1)+"{client-id: c, issuer: \"https://i.example.com\"}}\n"))
+	}
+}
+
+// The principals of an issuer are those of its name and claim: the same name is another one elsewhere. A token of the
+// file names nobody there.
+func TestPrincipalsOfAnIssuerMayLogIn(t *testing.T) {
+	const file = "public-url: https://gw.example.com\noauth: {issuer: \"https://i.example.com\", page-client-id: page}\n" +
+		"servers:\n  notes: {url: \"https://mcp.example.com/mcp\", login: per-principal, principals: [\"oauth:a*\"], scopes: [notes]}\n"
+	c := mustLoad(t, clitest.State(t), "-c", clitest.WriteFile(t, "gw.yaml", file))
+	page, sub := c.LoginPage("/login/notes/principal")
+	ssetest.Want(t, "below the page", sub, "/principal")
+	ssetest.Want(t, "where a person shows who it is", *page.TokenIssuer, login.TokenIssuer{URL: "https://i.example.com",
+		ClientID: "page", Resource: "https://gw.example.com/notes/mcp", Scopes: []string{"notes"}})
+	const at, authority = "https://gw.example.com/login/notes", "sub of https://i.example.com"
+	ssetest.Want(t, "authority", page.Credentials.For("oauth:alice", login.Asker{}).Own.Authority, authority)
+	for _, one := range []struct {
+		principal, authority string
+		want                 bool
+	}{
+		{"oauth:alice", authority, true}, {"oauth:bob", authority, false}, {"oauth:alice", "", false}, {"alice", "", false},
+		{"oauth:alice", "mail of https://i.example.com", false}, {"oauth:alice", "sub of https://i2.example.com", false},
+	} {
+		ssetest.Want(t, one.principal+" "+one.authority,
+			c.MayLogIn(login.Own{Page: at, Principal: one.principal, Authority: one.authority}), one.want)
 	}
 }

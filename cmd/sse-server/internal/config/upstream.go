@@ -511,6 +511,9 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 			"Authorization: the remote server would get the tokens of %s, "+
 				"which are for this one", cmp.Or(c.given["auth-tokens-file"], c.given[oauthKey]))
 	}
+	if err := s.readLoginClient(c, lookupEnv); err != nil {
+		return err
+	}
 	return s.useLogin(c)
 }
 

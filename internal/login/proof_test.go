@@ -1,0 +1,227 @@
+package login
+
+import (
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// carol is a principal of the issuer of the gateway's tokens.
+const carol = OfIssuer + "carol"
+
+// newGateOfIssuer returns a gateway whose tokens are of an issuer. The person there is the one that the pointer names.
+func newGateOfIssuer(t *testing.T, w, tokens *world) (g *gate, person *string) {
+	t.Helper()
+	g, person = newGate(t, w), new("carol")
+	g.page.TokenIssuer = &TokenIssuer{URL: tokens.issuer.URL, ClientID: "by-hand", Resource: "https://gw.example.com/notes/mcp",
+		Scopes: []string{"mcp"}}
+	g.page.Credentials.Own.Authority = "sub of " + tokens.issuer.URL
+	ofFile := g.page.Principal
+	g.page.MayUse = func(o Own) bool {
+		return g.knows(o.Principal) || o == g.of(o.Principal, "").Own && strings.HasPrefix(o.Principal, OfIssuer)
+	}
+	g.page.Principal = func(token string) (string, error) {
+		tokens.mu.Lock()
+		defer tokens.mu.Unlock()
+		if tokens.access[token] {
+			return OfIssuer + *person, nil
+		}
+		return ofFile(token)
+	}
+	return g, person
+}
+
+// follow has the browser of a person ask an issuer, and returns where that sends it.
+func follow(t *testing.T, address string) string {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(html.UnescapeString(address))
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	return resp.Header.Get("Location")
+}
+
+// show agrees to the page of a link, and goes to the issuer of the gateway's tokens. It returns the cookie, and the
+// address to which that sends the browser back.
+func (g *gate) show(link string) (cookie *http.Cookie, back string) {
+	g.t.Helper()
+	ssetest.Want(g.t, "status of the page", g.get(link).Code, http.StatusOK)
+	rec := g.post(link, ownOrigin, "")
+	ssetest.Want(g.t, "status of the consent", rec.Code, http.StatusOK)
+	found, cookies := refreshTo.FindStringSubmatch(rec.Body.String()), rec.Result().Cookies()
+	if found == nil || len(cookies) != 1 {
+		g.t.Fatalf("got the cookies %v and the page %s", cookies, rec.Body.String())
+	}
+	return cookies[0], follow(g.t, found[1])
+}
+
+// lastCookie returns the cookie that a browser has after a response.
+func lastCookie(rec *httptest.ResponseRecorder) *http.Cookie {
+	all := rec.Result().Cookies()
+	return all[len(all)-1]
+}
+
+// A principal of the gateway's issuer shows there who it is, and then logs in at the server.
+func TestPrincipalOfTheIssuer(t *testing.T) {
+	w, tokens := newWorld(t, nil), newWorld(t, func(w *world) { w.noPKCE, w.promisesIss = true, true })
+	g, _ := newGateOfIssuer(t, w, tokens)
+	link := g.ticket(carol, "editor/1")
+	page := g.get(link).Body.String()
+	ssetest.WantText(t, "page", page, "editor/1 (connection c-editor/1)", "Before that you show at <strong>"+
+		strings.TrimPrefix(tokens.issuer.URL, "http://")+"</strong> who you are")
+	if strings.Contains(page, "password") {
+		t.Errorf("the page asks for a token: %s", page)
+	}
+	cookie, back := g.show(link)
+	ssetest.WantText(t, "the browser comes back to", back, ownPage+"/principal?")
+	ssetest.Want(t, "scopes", tokens.lastScopes, "mcp")
+	ssetest.Want(t, "registrations before anybody has shown who that is", w.count("/register"), 0)
+	rec := g.get(back, cookie)
+	ssetest.Want(t, "status", rec.Code, http.StatusSeeOther)
+	ssetest.Want(t, "resources of the tokens", strings.Join(tokens.resources, " "), "https://gw.example.com/notes/mcp")
+	cookie = lastCookie(rec)
+	done := g.get(follow(t, rec.Header().Get("Location")), cookie)
+	ssetest.Want(t, "status of the callback", done.Code, http.StatusSeeOther)
+	last := g.get(ownPage+"/done", cookie).Body.String()
+	ssetest.WantText(t, "last page", last, "You are logged in.")
+	g.wantLoggedIn(carol, true)
+	g.wantLoggedIn(OfIssuer+"dave", false)
+	g.wantLoggedIn("alice", false)
+	for _, one := range []*world{w, tokens} {
+		one.wantNoSecret(t, "the log", g.log.String())
+		one.wantNoSecret(t, "the pages", page+last+rec.Header().Get("Location"))
+	}
+	other := g.page.Credentials
+	other.Own.Authority = "sub of https://another.example"
+	ssetest.Want(t, "carol of another issuer is logged in", other.For(carol, Asker{}).LoggedIn(), false)
+	ssetest.Want(t, "status of the link", g.get(link).Code, http.StatusNotFound)
+	ssetest.Want(t, "status of a second time", g.get(back, cookie).Code, http.StatusForbidden)
+}
+
+// A link is of no use to somebody who is another principal at the issuer, and ends after some of them.
+func TestTicketOfAnotherPrincipalOfTheIssuer(t *testing.T) {
+	w, tokens := newWorld(t, nil), newWorld(t, nil)
+	g, person := newGateOfIssuer(t, w, tokens)
+	link := g.ticket(carol, "client")
+	*person = "mallory"
+	for range maxWrong {
+		cookie, back := g.show(link)
+		rec := g.get(back, cookie)
+		ssetest.Want(t, "status", rec.Code, http.StatusForbidden)
+		ssetest.WantText(t, "page", rec.Body.String(), "as somebody else than the user of the client that got this link")
+		ssetest.Want(t, "cookies", len(rec.Result().Cookies()), 0)
+	}
+	ssetest.Want(t, "status of the link", g.get(link).Code, http.StatusNotFound)
+	ssetest.Want(t, "registrations", w.count("/register"), 0)
+	g.wantLoggedIn(carol, false)
+}
+
+// The browser that comes back from the gateway's issuer is the one that has agreed, with the state of then.
+func TestProofOfAnotherBrowser(t *testing.T) {
+	w, tokens := newWorld(t, nil), newWorld(t, nil)
+	g, _ := newGateOfIssuer(t, w, tokens)
+	cookie, back := g.show(g.ticket(carol, "client"))
+	bobs, backOfBob := g.begin(g.ticket("bob", "client"), "bob")
+	for name, c := range map[string]struct {
+		back    string
+		cookies []*http.Cookie
+		want    int
+	}{
+		"without a cookie":                  {back, nil, http.StatusForbidden},
+		"with the cookie of a login":        {back, []*http.Cookie{bobs}, http.StatusForbidden},
+		"with made-up state":                {ownPage + "/principal?code=x&state=y", []*http.Cookie{cookie}, http.StatusBadRequest},
+		"with no state, and an error":       {ownPage + "/principal?error=x", []*http.Cookie{cookie}, http.StatusBadRequest},
+		"the answer to a login":             {strings.Replace(backOfBob, "/callback", "/principal", 1), []*http.Cookie{cookie}, http.StatusBadRequest},
+		"at the address of logins":          {strings.Replace(back, "/principal", "/callback", 1), []*http.Cookie{cookie}, http.StatusForbidden},
+		"with two cookies":                  {back, []*http.Cookie{cookie, cookie}, http.StatusForbidden},
+		"the page of a login that has none": {ownPage + "/done", []*http.Cookie{cookie}, http.StatusNotFound},
+	} {
+		ssetest.Want(t, name, g.get(c.back, c.cookies...).Code, c.want)
+	}
+	ssetest.Want(t, "requests for tokens", tokens.count("/token"), 0)
+	ssetest.Want(t, "status", g.get(back, cookie).Code, http.StatusSeeOther)
+	ssetest.Want(t, "status of a second time", g.get(back, cookie).Code, http.StatusForbidden)
+	ssetest.Want(t, "requests for tokens", tokens.count("/token"), 1)
+}
+
+// The page of another origin cannot send the form of a principal of the issuer, and an answer that is refused begins
+// nothing.
+func TestProofIsRefused(t *testing.T) {
+	w, tokens := newWorld(t, nil), newWorld(t, func(w *world) { w.refused = true })
+	g, _ := newGateOfIssuer(t, w, tokens)
+	link := g.ticket(carol, "client")
+	g.get(link)
+	for _, origin := range []string{"", "null", "https://evil.example"} {
+		ssetest.Want(t, "status for the origin "+origin, g.post(link, origin, "").Code, http.StatusForbidden)
+	}
+	ssetest.Want(t, "what the issuer was asked", len(tokens.asked), 0)
+	cookie, back := g.show(link)
+	rec := g.get(back, cookie)
+	ssetest.Want(t, "status", rec.Code, http.StatusBadGateway)
+	ssetest.WantText(t, "log", g.log.String(), "invalid_target")
+	ssetest.Want(t, "registrations", w.count("/register"), 0)
+	ssetest.Want(t, "status of the link", g.get(link).Code, http.StatusOK) // another time it may go well
+}
+
+// A principal of the issuer that may not use the server any more, or whose issuer is another one since a reload, ends a
+// login on the way; so does another person at the issuer.
+func TestProofOfAPrincipalThatIsNoMore(t *testing.T) {
+	w, tokens := newWorld(t, nil), newWorld(t, nil)
+	g, _ := newGateOfIssuer(t, w, tokens)
+	cookie, back := g.show(g.ticket(carol, "client"))
+	mayUse := g.page.MayUse
+	g.page.MayUse = func(Own) bool { return false }
+	ssetest.Want(t, "status", g.get(back, cookie).Code, http.StatusNotFound)
+	ssetest.Want(t, "registrations", w.count("/register"), 0)
+	g.page.MayUse = mayUse
+	waiting := g.ticket(carol, "client")
+	cookie, back = g.show(waiting)
+	_, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, func(o OfPrincipal) bool { return o.Principal != carol })
+	ssetest.Must(t, err)
+	ssetest.Want(t, "status after the end of the principal", g.get(back, cookie).Code, http.StatusForbidden)
+	ssetest.Want(t, "status of the link", g.get(waiting).Code, http.StatusNotFound)
+}
+
+// People on the way to the issuer are bounded for each principal, and end after five minutes.
+func TestProofsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{proofs: map[[32]byte]*proof{}}
+		of := func(principal string) *ticket {
+			return &ticket{of: Credentials{Server: "https://mcp.example.com/mcp", Own: Own{Page: ownPage, Principal: principal}}}
+		}
+		dave := d.addProof(of(OfIssuer+"dave"), nil, time.Now())
+		first := d.addProof(of(carol), nil, time.Now())
+		for range maxVisits {
+			time.Sleep(time.Second)
+			d.addProof(of(carol), nil, time.Now())
+		}
+		isThere := func(page, word string) bool { p, _ := d.proof(page, word, time.Now()); return p != nil }
+		ssetest.Want(t, "the first one of carol waits", isThere(ownPage, first), false)
+		ssetest.Want(t, "that of dave waits", isThere(ownPage, dave), true)
+		ssetest.Want(t, "it is one of another page", isThere(ownPage+"2", dave), false)
+		time.Sleep(Patience)
+		ssetest.Want(t, "that of dave waits after five minutes", isThere(ownPage, dave), false)
+		d.addProof(of(carol), nil, time.Now())
+		ssetest.Want(t, "what is kept", len(d.proofs), 1)
+	})
+}
+
+// A client that the operator has registered at the issuer of the server is used, and nothing else is tried.
+func TestRegisteredClientOfAPage(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.noRegistration = true })
+	g := newGate(t, w)
+	w.clients["ours"] = "s3cret"
+	g.page.Client, g.page.ClientIssuer = Client{ID: "ours", Secret: "s3cret", ByHand: true}, w.issuer.URL
+	l := g.logIn("alice")
+	ssetest.Want(t, "client", l.Client.ID, "ours")
+	g.page.ClientIssuer = "https://another.example"
+	ssetest.Want(t, "status of the page where the server names another issuer", g.get(g.ticket("bob", "client")).Code,
+		http.StatusBadGateway)
+	ssetest.WantText(t, "log", g.log.String(), "the server takes tokens of ")
+}
