@@ -30,8 +30,8 @@ func (s *Server) useOwnLogins(c *Config) error {
 	case c.AuthTokensFile == "" && len(c.OAuth) == 0:
 		wrong = "without authentication there are no principals: want auth-tokens-file or oauth too"
 	case len(c.OAuth) > 0 && c.pageClient == "":
-		wrong = "the page of a login has people show at the issuer of oauth who they are: want page-client-id in oauth " +
-			"too, a public client that may redirect to " + c.publicBase() + c.loginPath(s) + "/principal"
+		wrong = "the page of a login has people show at the issuer of oauth who they are: want page-client-id in " +
+			"oauth too, a public client that may redirect to " + c.publicBase() + c.loginPath(s) + "/principal"
 	case !isPublic:
 		wrong = "want public-url too, with https: the address at which browsers reach this gateway, such as " +
 			"https://gw.example.com"
