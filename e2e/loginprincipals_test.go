@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -21,11 +22,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/oauth2"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
@@ -37,7 +40,7 @@ type byPublicURL struct {
 	token   string
 }
 
-const publicHost = "gw.example.com"
+const publicHost, notesURL = "gw.example.com", "https://gw.example.com/notes/mcp"
 
 func (p byPublicURL) RoundTrip(asked *http.Request) (*http.Response, error) {
 	r := asked.Clone(asked.Context())
@@ -74,20 +77,26 @@ var (
 // fileOfPrincipals returns a file with a server at which each of two principals has a login of its own.
 func fileOfPrincipals(t *testing.T, more string) string {
 	t.Helper()
-	_, base := startProtected(t, startIssuer(t), "")
-	dir := t.TempDir()
-	tokens, file := filepath.Join(dir, "tokens"), filepath.Join(dir, "gw.yaml")
+	tokens := filepath.Join(t.TempDir(), "tokens")
 	ssetest.Must(t, os.WriteFile(tokens, fmt.Appendf(nil, "alice:%s\nbob:%s\n", tokensOfTwo["alice"], tokensOfTwo["bob"]), 0o600))
-	ssetest.Must(t, os.WriteFile(file, fmt.Appendf(nil, "public-url: https://%s\nauth-tokens-file: %s\n%sservers:\n  notes: {url: %q, login: per-principal}\n",
-		publicHost, tokens, more, base+"/jwt/mcp"), 0o600))
+	return fileOfOwnLogins(t, "auth-tokens-file: "+tokens+"\n"+more)
+}
+
+// fileOfOwnLogins returns a file with a server at which each principal has a login of its own.
+func fileOfOwnLogins(t *testing.T, more string) string {
+	t.Helper()
+	_, base := startProtected(t, startIssuer(t), "")
+	file := filepath.Join(t.TempDir(), "gw.yaml")
+	ssetest.Must(t, os.WriteFile(file, fmt.Appendf(nil, "public-url: https://%s\n%sservers:\n  notes: {url: %q, login: per-principal}\n",
+		publicHost, more, base+"/jwt/mcp"), 0o600))
 	return file
 }
 
-// connectAs connects a client of a principal.
+// connectAs connects a client of a principal: one of the file, or one with a token.
 func connectAs(t *testing.T, g *gateway, who string) *mcp.ClientSession {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil).Connect(within(t),
-		&mcp.StreamableClientTransport{Endpoint: "https://" + publicHost + "/notes/mcp", HTTPClient: publicClient(t, g, tokensOfTwo[who])}, nil)
+		&mcp.StreamableClientTransport{Endpoint: notesURL, HTTPClient: publicClient(t, g, cmp.Or(tokensOfTwo[who], who))}, nil)
 	ssetest.Must(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session
@@ -115,26 +124,79 @@ func wantWorks(t *testing.T, g *gateway, who string) {
 // no use of its link, nor of what the issuer has answered.
 func TestPrincipalLogsInWithABrowser(t *testing.T) {
 	t.Parallel()
+	g := startGateway(t, "--config", fileOfPrincipals(t, withTLS(t)))
+	logInWithChromium(t, g, map[string]string{"link": wantMissing(t, g, "alice"), "token": tokensOfTwo["alice"], "other": tokensOfTwo["bob"]})
+	wantWorks(t, g, "alice")
+	wantMissing(t, g, "bob")
+}
+
+// In Chromium a principal of oidc-provider shows there who it is, and then logs in at the server's issuer, which is
+// another one. Nobody types anything.
+func TestPrincipalOfAnIssuerLogsInWithABrowser(t *testing.T) {
+	t.Parallel()
+	issuer := startIssuer(t)
+	g := startGateway(t, "--config", fileOfOwnLogins(t, withTLS(t)+"oauth: {issuer: "+strconv.Quote(issuer)+", page-client-id: page}\nscopes: [mcp]\n"))
+	g.url = "https://" + g.awaitMatch("the address", &g.log, regexp.MustCompile(`"addr":"([^"]+)"`)) // it prints the public URL
+	alice := tokenOf(t, issuer, notesURL)
+	logInWithChromium(t, g, map[string]string{"link": wantMissing(t, g, alice)})
+	wantWorks(t, g, alice)
+	wantWorks(t, g, tokenOf(t, issuer, notesURL)) // another client of alice
+	if strings.Contains(g.log.String(), "eyJ") {
+		t.Errorf("the log has a token:\n%s", g.log.Tail())
+	}
+}
+
+// tokenOf returns a token of the person of an issuer, as a client gets it.
+func tokenOf(t *testing.T, issuer, resource string) string {
+	t.Helper()
+	const redirect = "http://127.0.0.1/jwt/mcp"
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if strings.HasPrefix(r.URL.String(), redirect) {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	defer browser.CloseIdleConnections()
+	client := &oauth2.Config{ClientID: "page", RedirectURL: redirect, Scopes: []string{"mcp"},
+		Endpoint: oauth2.Endpoint{AuthURL: issuer + "/auth", TokenURL: issuer + "/token", AuthStyle: oauth2.AuthStyleInParams}}
+	verifier, forResource := oauth2.GenerateVerifier(), oauth2.SetAuthURLParam("resource", resource)
+	resp, err := browser.Get(client.AuthCodeURL("x", oauth2.S256ChallengeOption(verifier), forResource))
+	ssetest.Must(t, err)
+	resp.Body.Close()
+	at, err := url.Parse(resp.Header.Get("Location"))
+	ssetest.Must(t, err)
+	token, err := client.Exchange(within(t), at.Query().Get("code"), oauth2.VerifierOption(verifier), forResource)
+	ssetest.Must(t, err)
+	return token.AccessToken
+}
+
+// withTLS returns the lines of a file by which a gateway serves TLS.
+func withTLS(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key)
+	return fmt.Sprintf("tls-cert: %s\ntls-key: %s\n", cert, key)
+}
+
+// logInWithChromium logs a principal in by principal.mjs, which about is for.
+func logInWithChromium(t *testing.T, g *gateway, about map[string]string) {
+	t.Helper()
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal("a program is missing: apt-get install chromium")
 	}
 	npm(t, "playwright-core/package.json")
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, cert, key)
-	g := startGateway(t, "--config", fileOfPrincipals(t, fmt.Sprintf("tls-cert: %s\ntls-key: %s\n", cert, key)))
 	at, err := url.Parse(g.url)
 	ssetest.Must(t, err)
-	about, _ := json.Marshal(map[string]string{"executablePath": browser, "gateway": at.Host, "link": wantMissing(t, g, "alice"),
-		"token": tokensOfTwo["alice"], "other": tokensOfTwo["bob"]})
-	use := exec.CommandContext(t.Context(), node(t), "principal.mjs", string(about))
+	about["executablePath"], about["gateway"] = browser, at.Host
+	text, _ := json.Marshal(about)
+	use := exec.CommandContext(t.Context(), node(t), "principal.mjs", string(text))
 	use.Dir = clientsDir
 	if out, err := use.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, out, g.log.Tail())
 	}
-	wantWorks(t, g, "alice")
-	wantMissing(t, g, "bob")
 }
 
 // writeCertificate writes a certificate that signs itself, and its key.

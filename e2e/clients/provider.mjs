@@ -15,7 +15,8 @@ const issuer = `http://127.0.0.1:${server.address().port}`;
 const provider = new Provider(issuer, {
   clients: [{ client_id: "gateway", client_secret: "secret", redirect_uris: [], grant_types: [], response_types: [] }, {
     client_id: "page", application_type: "native", token_endpoint_auth_method: "none", grant_types: ["authorization_code"],
-    response_types: ["code"], redirect_uris: ["http://127.0.0.1/jwt/mcp"], // with any port, as this is loopback
+    response_types: ["code"],
+    redirect_uris: ["http://127.0.0.1/jwt/mcp", "https://gw.example.com/login/notes/principal"], // loopback with any port
   }],
   clientBasedCORS: (_, __, client) => client.clientId === "page",
   cookies: { keys: ["e2e"] },
