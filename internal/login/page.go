@@ -42,7 +42,7 @@ func (p *Page) Serve(w http.ResponseWriter, r *http.Request, sub string) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Security-Policy",
-		"default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		"default-src 'none'; "+lookSource+"; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	header.Set("X-Content-Type-Options", "nosniff")
 	// With no-referrer browsers would send "Origin: null" with the form.
 	header.Set("Referrer-Policy", "same-origin")
@@ -81,12 +81,7 @@ type pageView struct {
 	Next string
 }
 
-var pageTemplate = template.Must(template.New("").Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-{{if .Next}}<meta http-equiv="refresh" content="0;url={{.Next}}">{{end}}
-<title>{{.Title}}</title>
-<h1>{{.Title}}</h1>
-{{if .Text}}<p>{{.Text}}
+var pageTemplate = template.Must(template.Must(noteTemplate.Clone()).Parse(`{{define "rest"}}{{if .Text}}<p>{{.Text}}
 {{end}}{{if .Next}}<p>If the browser stays here, <a rel="noreferrer" href="{{.Next}}">go on to {{.Issuer}}</a>.
 {{end}}{{if .Ticket}}<p>The client <strong>{{.Client}}</strong> needs your login at the server <strong>{{.Name}}</strong>,
 which is at <strong>{{.Host}}</strong>.
@@ -102,8 +97,7 @@ which is at <strong>{{.Host}}</strong>.
 <input type="password" name="token" autocomplete="off" required></label>
 {{end}}<p><button>Allow, and log in</button>
 </form>
-{{end}}</html>
-`))
+{{end}}{{end}}`))
 
 func (p *Page) show(w http.ResponseWriter, status int, view pageView) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -5,8 +5,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"html"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -78,7 +76,7 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	header.Set("Content-Security-Policy", "default-src 'none'; "+lookSource+"; frame-ancestors 'none'")
 	switch {
 	case r.Host != a.host, r.Method != http.MethodGet:
 		http.Error(w, "not here", http.StatusBadRequest)
@@ -96,7 +94,6 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 		header.Set("Location", a.backOf())
 		w.WriteHeader(http.StatusSeeOther)
 	case r.URL.Path == donePath:
-		header.Set("Content-Type", "text/html; charset=utf-8")
 		text := "You are logged in at " + publicURL(a.plan.server.String()) + ". You can close this page."
 		switch l, err := a.outcome(); {
 		case err != nil:
@@ -105,8 +102,7 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request) {
 			text = "The login goes on."
 		}
 		defer a.shown()
-		_, _ = io.WriteString(w, "<!doctype html><meta charset=utf-8><title>sse-server</title><p>"+
-			html.EscapeString(text)+"\n")
+		showNote(w, http.StatusOK, "sse-server", text)
 	default:
 		http.NotFound(w, r)
 	}
