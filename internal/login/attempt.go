@@ -159,6 +159,9 @@ func (a *Attempt) find(ctx context.Context) error {
 		return err
 	}
 	before, _, _ := a.options.Store.Newest(server.String()) // without it a person chooses again
+	if before != nil && before.Client.ByHand && a.options.Redirect != "" {
+		before = nil // the operator names the client of a page
+	}
 	if o := &a.options; before != nil && before.Client.ByHand && o.ClientID == "" && o.Issuer == "" {
 		o.Issuer = before.Issuer // its id goes to no other one
 	}

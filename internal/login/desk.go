@@ -77,9 +77,12 @@ func (c Credentials) Ask(ctx context.Context) (text, link string, done bool) {
 
 func (c Credentials) linkText(link string) string {
 	if c.isOwn() {
+		asks := "The page asks for the user's token of this gateway; never ask for it yourself."
+		if strings.HasPrefix(c.Own.Principal, OfIssuer) {
+			asks = "There the user shows who that is, as for this gateway."
+		}
 		return "Log in at " + link + " and then call again. Show this link to the user, and to nobody else: it is " +
-			"for that user alone, and good for five minutes. The page asks for the user's token of this gateway; " +
-			"never ask for it yourself."
+			"for that user alone, and good for five minutes. " + asks
 	}
 	return "Log in at " + link + " and then call again. Show this link to the user: the login is done in a browser " +
 		"on this machine."

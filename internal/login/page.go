@@ -27,11 +27,7 @@ type Page struct {
 	TokenIssuer *TokenIssuer
 	// MayUse reports whether the principal of an Own is still known to the gateway, and may use the server.
 	MayUse func(Own) bool
-	// Client is the one that the operator has registered at the issuer of the server, whose name ClientIssuer is. The
-	// zero Client: one is registered for each login.
-	Client       Client
-	ClientIssuer string
-	Log          *slog.Logger
+	Log    *slog.Logger
 }
 
 // maxForm bounds the form of the page, in bytes.
@@ -73,8 +69,8 @@ func IsBelow(sub string) bool {
 type pageView struct {
 	Title, Text string // of a page with nothing to do
 	// Those of the page of a ticket.
-	Name, Host, Issuer, Client, Elsewhere, Page, Ticket, Wrong string
-	OtherSite                                                  bool
+	Name, Host, Issuer, Client, Principal, Elsewhere, Page, Ticket, Wrong string
+	OtherSite                                                             bool
 	// Shows is the issuer at which the person shows who that is; empty: the page asks for the token of the gateway.
 	Shows string
 	// Next is the address at the issuer to which the browser goes on; empty: it stays.
@@ -83,12 +79,12 @@ type pageView struct {
 
 var pageTemplate = template.Must(template.Must(noteTemplate.Clone()).Parse(`{{define "rest"}}{{if .Text}}<p>{{.Text}}
 {{end}}{{if .Next}}<p>If the browser stays here, <a rel="noreferrer" href="{{.Next}}">go on to {{.Issuer}}</a>.
-{{end}}{{if .Ticket}}<p>The client <strong>{{.Client}}</strong> needs your login at the server <strong>{{.Name}}</strong>,
-which is at <strong>{{.Host}}</strong>.
+{{end}}{{if .Ticket}}<p>The client <strong>{{.Client}}</strong> of <strong>{{.Principal}}</strong>
+needs your login at the server <strong>{{.Name}}</strong>, which is at <strong>{{.Host}}</strong>.
 <p>You log in at <strong>{{.Issuer}}</strong>{{if .OtherSite}}, <strong>which is another site than the server</strong>{{end}}.
 {{if .Elsewhere}}<p><strong>It names addresses of other sites, which get what you allow there: {{.Elsewhere}}</strong>
-{{end}}<p>After that your clients at this gateway act as you at this server. Nobody else's do.
-<p>Go on only if this client has just given you this link, and you want that.
+{{end}}<p>After that the clients of <strong>{{.Principal}}</strong> at this gateway act as you at this server. Nobody else's do.
+<p>Go on only if you are <strong>{{.Principal}}</strong>, this client has just given you this link, and you want that.
 {{if .Wrong}}<p role="alert"><strong>{{.Wrong}}</strong>
 {{end}}<form method="post" action="{{.Page}}">
 <input type="hidden" name="ticket" value="{{.Ticket}}">
@@ -134,7 +130,8 @@ func (p *Page) showTicket(w http.ResponseWriter, r *http.Request, t *ticket, sta
 		shows = siteOf(issuer.URL)
 	}
 	p.show(w, status, pageView{Title: "Log in at " + p.Name, Name: p.Name, Host: a.plan.server.Host,
-		Issuer: siteOf(a.Issuer()), Client: clientText(t.of.Asker), Elsewhere: t.elsewhere, OtherSite: t.otherSite,
+		Issuer: siteOf(a.Issuer()), Client: clientText(t.of.Asker), Principal: t.of.Own.Principal,
+		Elsewhere: t.elsewhere, OtherSite: t.otherSite,
 		Page: p.Credentials.Own.Page, Ticket: t.word, Wrong: wrong, Shows: shows})
 }
 
@@ -186,7 +183,7 @@ func (p *Page) prepare(ctx context.Context, t *ticket) error {
 	s, own := t.of.source(), t.of.Own
 	a, err := prepare(ctx, Options{
 		Server: s.server, Header: t.of.header(), Challenge: s.challenged(), Store: s.store, Scopes: t.scopes,
-		ClientID: p.Client.ID, ClientSecret: p.Client.Secret, Issuer: p.ClientIssuer,
+		ClientID: own.Client.ID, ClientSecret: own.Client.Secret, Issuer: own.ClientIssuer,
 		Redirect: own.Page + callbackPath, Permits: func() bool { return p.MayUse(own) },
 		Confirm: func(_, _ string) bool { t.otherSite = true; return true },
 		ConfirmElsewhere: func(_, addresses string) bool {
@@ -268,17 +265,23 @@ func (p *Page) issuerOf(t *ticket) *TokenIssuer {
 // which goes on then. The principal of the ticket has agreed to it.
 func (p *Page) beginLogin(w http.ResponseWriter, r *http.Request, t *ticket, goOn func(*Attempt)) {
 	a := t.prepared()
-	if a == nil || !p.MayUse(t.of.Own) || !visits.use(t) {
+	if a == nil || !p.MayUse(t.of.Own) {
+		p.say(w, http.StatusNotFound, goneTicket)
+		return
+	}
+	word, isThere := visits.begin(t, a) // before anything is asked: the end of a principal finds the one or the other
+	if !isThere {
 		p.say(w, http.StatusNotFound, goneTicket)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), beginTimeout)
 	defer cancel()
 	if err := a.open(ctx); err != nil {
+		visits.drop(word)
 		p.failed(w, err)
 		return
 	}
-	p.setCookie(w, visits.begin(t.of, a), int(Patience.Seconds()))
+	p.setCookie(w, loginCookie, word, int(Patience.Seconds()))
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	goOn(a)
 }
@@ -290,19 +293,22 @@ func (p *Page) leadOn(w http.ResponseWriter, issuer, link, text string) {
 	p.show(w, http.StatusOK, pageView{Title: "Log in at " + p.Name, Issuer: issuer, Next: link, Text: text})
 }
 
-// cookieName is that of the cookie that binds a login to the browser that has begun it. Cookies know no ports, so that
-// two gateways of one host have others. The prefix has browsers take it with Secure, without Domain and for / alone.
-func (p *Page) cookieName() string { return "__Host-login-" + hash(p.Credentials.Own.Page) }
+// These cookies bind what waits for a browser to the one that has begun it: a login, and a person on the way to the
+// issuer of the gateway's tokens. The prefix has browsers take them with Secure, without Domain and for / alone.
+const loginCookie, proofCookie = "__Host-login-", "__Host-proof-"
 
-func (p *Page) setCookie(w http.ResponseWriter, word string, seconds int) {
+// cookieName is that of a cookie at this page. Cookies know no ports, so that two gateways of one host have others.
+func (p *Page) cookieName(kind string) string { return kind + hash(p.Credentials.Own.Page) }
+
+func (p *Page) setCookie(w http.ResponseWriter, kind, word string, seconds int) {
 	// Lax: the issuer sends the browser back from another site.
-	http.SetCookie(w, &http.Cookie{Name: p.cookieName(), Value: word, Path: "/", MaxAge: seconds, Secure: true,
+	http.SetCookie(w, &http.Cookie{Name: p.cookieName(kind), Value: word, Path: "/", MaxAge: seconds, Secure: true,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode})
 }
 
 // cookieOf returns the word of the cookie of a request; empty if it has not one such cookie.
-func (p *Page) cookieOf(r *http.Request) string {
-	cookies := r.CookiesNamed(p.cookieName())
+func (p *Page) cookieOf(r *http.Request, kind string) string {
+	cookies := r.CookiesNamed(p.cookieName(kind))
 	if len(cookies) != 1 {
 		return ""
 	}
@@ -311,7 +317,7 @@ func (p *Page) cookieOf(r *http.Request) string {
 
 // visitOf returns the login that the browser of a request has begun here; nil if there is none.
 func (p *Page) visitOf(r *http.Request) *visit {
-	word := p.cookieOf(r)
+	word := p.cookieOf(r, loginCookie)
 	if word == "" {
 		return nil
 	}
@@ -355,14 +361,14 @@ func (p *Page) serveDone(w http.ResponseWriter, r *http.Request) {
 	}
 	switch l, err := v.attempt.outcome(); {
 	case err != nil:
-		p.setCookie(w, "", -1)
+		p.setCookie(w, loginCookie, "", -1)
 		p.Log.Warn("login of a principal failed", "server", p.Name, "err", err) // it may have the words of the issuer
 		p.say(w, http.StatusOK, "The login has failed. Have the client call again for another one; if that fails too, "+
 			"ask the operator of the gateway, whose log says why.")
 	case l == nil:
 		p.say(w, http.StatusOK, "The login goes on.")
 	default:
-		p.setCookie(w, "", -1)
+		p.setCookie(w, loginCookie, "", -1)
 		p.say(w, http.StatusOK,
 			"You are logged in. Go back to your client, which can call again; you can close this page.")
 	}

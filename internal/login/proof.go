@@ -47,7 +47,12 @@ func (p *Page) beginProof(w http.ResponseWriter, r *http.Request, t *ticket, iss
 		p.failed(w, err)
 		return
 	}
-	p.setCookie(w, visits.addProof(t, a, time.Now()), int(Patience.Seconds()))
+	word, isThere := visits.addProof(t, a, time.Now())
+	if !isThere {
+		p.say(w, http.StatusNotFound, goneTicket)
+		return
+	}
+	p.setCookie(w, proofCookie, word, int(Patience.Seconds()))
 	p.leadOn(w, siteOf(issuer.URL), a.Link(), "First you show who you are: you go on to "+siteOf(issuer.URL)+".")
 }
 
@@ -98,7 +103,7 @@ func (p *Page) serveProof(w http.ResponseWriter, r *http.Request) {
 
 // proofOf returns the person on the way whose browser sends a request; nil if there is none.
 func (p *Page) proofOf(r *http.Request) (*proof, func()) {
-	word := p.cookieOf(r)
+	word := p.cookieOf(r, proofCookie)
 	if word == "" {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -188,40 +189,125 @@ func TestProofOfAPrincipalThatIsNoMore(t *testing.T) {
 	ssetest.Want(t, "status of the link", g.get(waiting).Code, http.StatusNotFound)
 }
 
-// People on the way to the issuer are bounded for each principal, and end after five minutes.
+// People on the way to the issuer are bounded for each ticket, which ends then. It lives on for the first of them, who may
+// take five minutes there.
 func TestProofsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{proofs: map[[32]byte]*proof{}}
+		d := &desk{tickets: map[string]*ticket{}, proofs: map[[32]byte]*proof{}}
 		of := func(principal string) *ticket {
-			return &ticket{of: Credentials{Server: "https://mcp.example.com/mcp", Own: Own{Page: ownPage, Principal: principal}}}
+			got, _ := d.ticketFor(Credentials{Server: "https://mcp.example.com/mcp", Own: Own{Page: ownPage, Principal: principal}}, nil, time.Now())
+			return got
 		}
-		dave := d.addProof(of(OfIssuer+"dave"), nil, time.Now())
-		first := d.addProof(of(carol), nil, time.Now())
-		for range maxVisits {
-			time.Sleep(time.Second)
-			d.addProof(of(carol), nil, time.Now())
-		}
+		add := func(t *ticket) (word string, isThere bool) { return d.addProof(t, nil, time.Now()) }
 		isThere := func(page, word string) bool { p, _ := d.proof(page, word, time.Now()); return p != nil }
-		ssetest.Want(t, "the first one of carol waits", isThere(ownPage, first), false)
-		ssetest.Want(t, "that of dave waits", isThere(ownPage, dave), true)
+		carols, daves := of(carol), of(OfIssuer+"dave")
+		time.Sleep(Patience - time.Second)
+		dave, _ := add(daves)
+		first, _ := add(carols)
+		for range maxProofs - 1 {
+			_, ok := add(carols)
+			ssetest.Want(t, "another one goes", ok, true)
+		}
 		ssetest.Want(t, "it is one of another page", isThere(ownPage+"2", dave), false)
-		time.Sleep(Patience)
+		time.Sleep(Patience - time.Second)
+		of(OfIssuer + "erin") // sweeps
+		ssetest.Want(t, "the first one of carol waits", isThere(ownPage, first), true)
+		ssetest.Want(t, "the ticket of carol", d.ticket(ownPage, carols.word, time.Now()), carols)
+		_, ok := add(carols)
+		ssetest.Want(t, "a ninth one goes", ok, false)
+		ssetest.Want(t, "the ticket of carol is there", d.ticket(ownPage, carols.word, time.Now()) != nil, false)
+		ssetest.Want(t, "that of dave waits", isThere(ownPage, dave), true)
+		time.Sleep(time.Second)
 		ssetest.Want(t, "that of dave waits after five minutes", isThere(ownPage, dave), false)
-		d.addProof(of(carol), nil, time.Now())
+		ssetest.Want(t, "the ticket of dave is there after that", d.ticket(ownPage, daves.word, time.Now()) != nil, false)
+		add(of(OfIssuer + "erin"))
 		ssetest.Want(t, "what is kept", len(d.proofs), 1)
 	})
 }
 
-// A client that the operator has registered at the issuer of the server is used, and nothing else is tried.
+// A principal that is removed while its login is being registered does not get it, nor does somebody else who has the
+// name then.
+func TestPrincipalRemovedWhileItsLoginBegins(t *testing.T) {
+	w := newWorld(t, nil)
+	g := newGate(t, w)
+	link := g.ticket("alice", "client")
+	g.get(link)
+	registering, goOn := make(chan struct{}), make(chan struct{})
+	w.register = func() { close(registering); <-goOn }
+	done := make(chan *httptest.ResponseRecorder)
+	go func() { done <- g.post(link, ownOrigin, "token of alice") }()
+	<-registering
+	_, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, func(o OfPrincipal) bool { return o.Principal != "alice" })
+	ssetest.Must(t, err)
+	close(goOn)
+	rec := <-done
+	if found := refreshTo.FindStringSubmatch(rec.Body.String()); found != nil {
+		ssetest.Want(t, "status of the callback", g.get(follow(t, found[1]), lastCookie(rec)).Code, http.StatusForbidden)
+	}
+	g.wantLoggedIn("alice", false)
+}
+
+// The page names the principal whose login it makes.
+func TestPageNamesThePrincipal(t *testing.T) {
+	g, _ := newGateOfIssuer(t, newWorld(t, nil), newWorld(t, nil))
+	for _, principal := range []string{"alice", carol} {
+		ssetest.WantText(t, "page", g.get(g.ticket(principal, "client")).Body.String(),
+			"of <strong>"+principal+"</strong>\nneeds your login", "Go on only if you are <strong>"+principal+"</strong>")
+	}
+	_, full, _, _ := g.of(carol, "client").Advise(t.Context(), refusal(http.MethodPost, "", http.StatusUnauthorized, "Bearer"), true)
+	if strings.Contains(full, "token") {
+		t.Errorf("the text of the link speaks of a token: %s", full)
+	}
+}
+
+// Two tabs, of which one is on the way to the gateway's issuer and one to that of the server, do not disturb each other.
+func TestTwoTabs(t *testing.T) {
+	g, _ := newGateOfIssuer(t, newWorld(t, nil), newWorld(t, nil))
+	cookie, back := g.show(g.ticket(carol, "one"))
+	rec := g.get(back, cookie)
+	login := lastCookie(rec)
+	other, backOfOther := g.show(g.ticket(carol, "two"))
+	jar := []*http.Cookie{login, other}
+	ssetest.Want(t, "status of the first one's callback", g.get(follow(t, rec.Header().Get("Location")), jar...).Code, http.StatusSeeOther)
+	ssetest.Want(t, "status of the second one's proof", g.get(backOfOther, jar...).Code, http.StatusSeeOther)
+}
+
+// A client that the operator has registered at the issuer of the server is used, and nothing else is tried. Its secret
+// may be replaced, and without it another client is registered.
 func TestRegisteredClientOfAPage(t *testing.T) {
-	w := newWorld(t, func(w *world) { w.noRegistration = true })
+	w := newWorld(t, func(w *world) { w.lifetime = 1 })
 	g := newGate(t, w)
 	w.clients["ours"] = "s3cret"
-	g.page.Client, g.page.ClientIssuer = Client{ID: "ours", Secret: "s3cret", ByHand: true}, w.issuer.URL
+	own := &g.page.Credentials.Own
+	own.Client, own.ClientIssuer = Client{ID: "ours", Secret: "s3cret", ByHand: true}, w.issuer.URL
 	l := g.logIn("alice")
 	ssetest.Want(t, "client", l.Client.ID, "ours")
-	g.page.ClientIssuer = "https://another.example"
+	ssetest.Want(t, "registrations", w.count("/register"), 0)
+	w.clients["ours"], own.Client.Secret = "another", "another"
+	header, err := g.of("alice", "client").source().renew("Bearer "+l.Access, g.page.Log)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "there is another token", header != "", true)
+	own.ClientIssuer = "https://another.example"
 	ssetest.Want(t, "status of the page where the server names another issuer", g.get(g.ticket("bob", "client")).Code,
 		http.StatusBadGateway)
 	ssetest.WantText(t, "log", g.log.String(), "the server takes tokens of ")
+	own.Client, own.ClientIssuer = Client{}, ""
+	delete(w.clients, "ours")
+	l = g.logIn("alice")
+	ssetest.Want(t, "how the client came to be", l.Client.How, "a client registered for this login")
+}
+
+// A renewal is a use.
+func TestRenewalIsAUse(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.lifetime = 1 })
+	g := newGate(t, w)
+	l := g.logIn("alice")
+	lock := lockOf(Own{Page: ownPage, Key: g.page.Credentials.Own.Key, Principal: "alice"}.store(g.state, w.url()).path(w.url(), w.issuer.URL))
+	long := time.Now().Add(-31 * 24 * time.Hour)
+	ssetest.Must(t, os.Chtimes(lock, long, long))
+	_, err := g.of("alice", "client").source().authorize(t.Context(), "Bearer "+l.Access, g.page.Log)
+	ssetest.Must(t, err)
+	info, err := os.Stat(lock)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "it was used lately", info.ModTime().After(long.Add(time.Hour)), true)
 }

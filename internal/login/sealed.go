@@ -34,6 +34,10 @@ type Own struct {
 	// Gateway tells the gateway from others of this user that keep their logins in the same place, whatever its page
 	// was before. Empty: the page alone does. It says whose principals may end, and seals nothing.
 	Gateway string
+	// Client is the one that the operator has registered at the issuer of the server, whose name ClientIssuer is. The
+	// zero Client: one is registered for each login.
+	Client       Client
+	ClientIssuer string
 }
 
 // owner is whose logins at a server a Store has.

@@ -263,7 +263,11 @@ func (s *source) authorize(ctx context.Context, refused string, log *slog.Logger
 	asked := s.asking.DoChan(refused, func() (any, error) { return s.renew(refused, log) })
 	select {
 	case answer := <-asked:
-		return answer.Val.(string), answer.Err
+		header := answer.Val.(string)
+		if header != "" {
+			s.noteUse(now)
+		}
+		return header, answer.Err
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -498,6 +502,10 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	asking, stop := context.WithTimeout(context.Background(), askTimeout) // the wait for the lock takes nothing of it
 	defer stop()
 	fresh := *l
+	if of := s.store.of; of != nil && of.Client.ID != "" && of.Client.ID == l.Client.ID &&
+		sameIssuer(of.ClientIssuer, l.Issuer) { // the operator may have replaced the secret
+		fresh.Client.Secret = of.Client.Secret
+	}
 	err = fresh.refresh(asking, newGuard(nil, l.ServerAt))
 	switch {
 	case errors.Is(err, errEnded) && l.Refresh == "": // nothing was asked: there is nothing to get another token with

@@ -16,6 +16,8 @@ const (
 	// maxTickets bounds the links of a principal for a server that wait for a visit, and maxVisits the logins that have
 	// begun. The oldest gives way.
 	maxTickets, maxVisits = 16, 4
+	// maxProofs is how often somebody may go from the page of a ticket to the issuer of the gateway's tokens.
+	maxProofs = 8
 	// maxWrong is how many tokens may be typed for a ticket that are not its principal's.
 	maxWrong = 5
 	// leastTime is how long a ticket that a client gets is good at least.
@@ -79,7 +81,8 @@ type ticket struct {
 	failure error
 	failed  time.Time
 
-	wrong int // tokens of others that were typed. Guarded by the mutex of the visits
+	wrong  int // tokens of others that were typed. Guarded by the mutex of the visits, as proofs
+	proofs int // people who have gone from the page to the issuer of the gateway's tokens
 }
 
 // proof is a person on the way to the issuer of the gateway's tokens: the page has been agreed to, and goes on if the
@@ -163,38 +166,25 @@ func (d *desk) noteWrong(t *ticket) {
 	}
 }
 
-// use takes a ticket, and reports whether it was still there: it is good once.
-func (d *desk) use(t *ticket) bool {
+// addProof notes a person on the way, and returns the word of the cookie that finds it. It reports false if the ticket
+// is there no more: it ends after maxProofs of them, and lives on for the first one until that has come back.
+func (d *desk) addProof(t *ticket, a *Attempt, now time.Time) (word string, isThere bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	isThere := d.tickets[t.word] == t
-	delete(d.tickets, t.word)
-	return isThere
-}
-
-// addProof notes a person on the way, and returns the word of the cookie that finds it.
-func (d *desk) addProof(t *ticket, a *Attempt, now time.Time) (word string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var first [sha256.Size]byte
-	var oldest *proof
-	n := 0
-	for key, other := range d.proofs {
-		switch {
-		case now.Sub(other.made) >= Patience:
-			delete(d.proofs, key)
-		case other.ticket.of.Own == t.of.Own && other.ticket.of.Server == t.of.Server:
-			if n++; oldest == nil || other.made.Before(oldest.made) {
-				first, oldest = key, other
-			}
-		}
+	maps.DeleteFunc(d.proofs, func(_ [sha256.Size]byte, p *proof) bool { return now.Sub(p.made) >= Patience })
+	switch {
+	case d.tickets[t.word] != t:
+		return "", false
+	case t.proofs == maxProofs:
+		delete(d.tickets, t.word)
+		return "", false
+	case t.proofs == 0:
+		t.made = now
 	}
-	if n >= maxVisits {
-		delete(d.proofs, first)
-	}
+	t.proofs++
 	word = rand.Text()
 	d.proofs[sha256.Sum256([]byte(word))] = &proof{t, a, now}
-	return word
+	return word, true
 }
 
 // proof returns the person on the way that has a cookie with this word, and the end of that way: it is good once. It
@@ -214,10 +204,15 @@ func (d *desk) proof(page, word string, now time.Time) (found *proof, drop func(
 	}
 }
 
-// begin notes a login that waits for its browser, and returns the word of its cookie.
-func (d *desk) begin(of Credentials, a *Attempt) (word string) {
+// begin uses a ticket, and notes its login, which waits for a browser. It returns the word of the cookie, and reports
+// whether the ticket was still there: it is good once.
+func (d *desk) begin(t *ticket, a *Attempt) (word string, isThere bool) {
 	word = rand.Text()
-	v := &visit{of: of, attempt: a, made: time.Now(), over: make(chan struct{})}
+	v := &visit{of: t.of, attempt: a, made: time.Now(), over: make(chan struct{})}
+	gone, isThere := d.addVisit(t, word, v)
+	if !isThere {
+		return "", false
+	}
 	go func() { // ends with the login, after Patience at the latest
 		defer close(v.over)
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -225,16 +220,20 @@ func (d *desk) begin(of Credentials, a *Attempt) (word string) {
 		_, _ = a.Wait(ctx)
 		a.Close()
 	}()
-	for _, old := range d.addVisit(word, v) {
+	for _, old := range gone {
 		old.attempt.Close()
 	}
-	return word
+	return word, true
 }
 
-// addVisit notes a login, and returns those that it takes the place of.
-func (d *desk) addVisit(word string, v *visit) (gone []*visit) {
+// addVisit puts a login in the place of its ticket, if that is there, and returns the logins that give way to it.
+func (d *desk) addVisit(t *ticket, word string, v *visit) (gone []*visit, isThere bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.tickets[t.word] != t {
+		return nil, false
+	}
+	delete(d.tickets, t.word)
 	var own []*visit
 	for key, other := range d.begun {
 		switch {
@@ -250,7 +249,14 @@ func (d *desk) addVisit(word string, v *visit) (gone []*visit) {
 		maps.DeleteFunc(d.begun, func(_ [sha256.Size]byte, one *visit) bool { return slices.Contains(gone, one) })
 	}
 	d.begun[sha256.Sum256([]byte(word))] = v
-	return gone
+	return gone, true
+}
+
+// drop forgets a login that waits for no browser.
+func (d *desk) drop(word string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.begun, sha256.Sum256([]byte(word)))
 }
 
 // visit returns the login of a page that has a cookie with this word; nil if there is none.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (s *Server) useOwnLogins(c *Config) error {
 	s.remote.Credentials = login.Credentials{StateDir: c.StateDir, Server: s.remote.Address,
 		Header: login.HeaderText(s.remote.Header),
 		Own: login.Own{Page: c.publicBase() + c.loginPath(s), Key: login.SealingKey(c.IDKey),
-			Authority: c.authority(), Gateway: c.gatewayName()}}
+			Authority: c.authority(), Gateway: c.gatewayName(), Client: s.loginClient, ClientIssuer: s.loginIssuer}}
 	return nil
 }
 
@@ -68,10 +69,12 @@ func (c *Config) authority() string {
 	return cmp.Or(of.PrincipalClaim, "sub") + " of " + of.Issuer
 }
 
-// gatewayName tells the gateway from others of this user: its file does. It is empty without one.
+// gatewayName tells the gateway from others of this user: its file does. It is empty without one, and for what is no
+// file of a path of its own, such as /dev/stdin.
 func (c *Config) gatewayName() string {
 	path, err := filepath.Abs(c.Config)
-	if c.Config == "" || err != nil {
+	if info, problem := os.Stat(c.Config); err != nil || problem != nil || !info.Mode().IsRegular() ||
+		strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/") {
 		return ""
 	}
 	return path
@@ -128,7 +131,7 @@ func (c *Config) LoginPage(path string) (page *login.Page, sub string) {
 		if !below || !login.IsBelow(sub) {
 			continue
 		}
-		page = &login.Page{Credentials: own, Name: c.Title(s), Client: s.loginClient, ClientIssuer: s.loginIssuer,
+		page = &login.Page{Credentials: own, Name: c.Title(s),
 			Principal: func(token string) (string, error) {
 				header := http.Header{"Authorization": {"Bearer " + token}}
 				return s.Authenticate(&http.Request{Header: header, URL: new(url.URL)})

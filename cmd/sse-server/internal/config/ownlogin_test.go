@@ -109,7 +109,8 @@ func TestLoginClient(t *testing.T) {
 	env["SECRET"] = "s3cret"
 	c := mustLoad(t, env, "-c", clitest.WriteFile(t, "gw.yaml", head+"{client-id: c, client-secret: \"${SECRET}\", issuer: \"https://i.example.com\"}}\n"))
 	page, _ := c.LoginPage("/login/notes")
-	ssetest.Want(t, "client", page.Client.ID+" "+page.Client.Secret+" "+page.ClientIssuer, "c s3cret https://i.example.com")
+	own := page.Credentials.Own
+	ssetest.Want(t, "client", own.Client.ID+" "+own.Client.Secret+" "+own.ClientIssuer, "c s3cret https://i.example.com")
 	for text, want := range map[string]string{
 		"{client-id: c}}":                                   "want client-id and issuer",
 		"{issuer: \"https://i.example.com\"}}":              "want client-id and issuer",
