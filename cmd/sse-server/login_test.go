@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +42,9 @@ type protected struct {
 	banned   string            // an account that the issuer knows and the server refuses
 	secrets  []string
 	openings int // of the issuer's page
+	// documents reads client id metadata documents: the issuer takes these, and registers no clients. nil: it registers.
+	documents *http.Client
+	clients   []string // of requests for tokens
 }
 
 func newProtected(t *testing.T) *protected {
@@ -101,13 +105,23 @@ func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
 	var answer any
 	switch r.URL.Path {
 	case "/.well-known/oauth-authorization-server":
-		answer = map[string]any{"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
-			"registration_endpoint": p.URL + "/register", "revocation_endpoint": p.URL + "/revoke", "code_challenge_methods_supported": []string{"S256"}}
+		described := map[string]any{"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token",
+			"revocation_endpoint": p.URL + "/revoke", "code_challenge_methods_supported": []string{"S256"}}
+		if p.documents == nil {
+			described["registration_endpoint"] = p.URL + "/register"
+		} else {
+			described["client_id_metadata_document_supported"] = true
+		}
+		answer = described
 	case "/register":
 		answer = map[string]any{"client_id": "c1"}
 	case "/authorize":
 		p.openings++
 		code, back := p.secret(), clitest.Must(url.Parse(r.FormValue("redirect_uri")))
+		if !p.knows(r.FormValue("client_id"), *back) {
+			http.Error(w, "this client is not known", http.StatusBadRequest)
+			return
+		}
 		p.codes[code], p.whose[code] = r.URL.Query(), r.Header.Get(personHeader)
 		back.RawQuery = url.Values{"code": {code}, "state": {r.FormValue("state")}}.Encode()
 		http.Redirect(w, r, back.String(), http.StatusFound)
@@ -115,7 +129,7 @@ func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
 	case "/token":
 		asked := p.codes[r.FormValue("code")]
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-		p.secrets = append(p.secrets, r.FormValue("code_verifier"))
+		p.secrets, p.clients = append(p.secrets, r.FormValue("code_verifier")), append(p.clients, r.FormValue("client_id"))
 		if r.FormValue("grant_type") == "authorization_code" && asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
 			r.FormValue("grant_type") == "refresh_token" && p.ended {
 			w.Header().Set("Content-Type", "application/json")
@@ -135,6 +149,28 @@ func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// knows reports whether a client may have a browser come back to an address. The issuer knows those that it registers,
+// or reads their documents.
+func (p *protected) knows(client string, back url.URL) bool {
+	if p.documents == nil {
+		return client == "c1"
+	}
+	resp, err := p.documents.Get(client)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	var found struct {
+		ID        string   `json:"client_id"`
+		Redirects []string `json:"redirect_uris"`
+	}
+	if back.Hostname() == "127.0.0.1" {
+		back.Host = back.Hostname() // any port
+	}
+	return resp.StatusCode == http.StatusOK && json.NewDecoder(resp.Body).Decode(&found) == nil && found.ID == client &&
+		slices.Contains(found.Redirects, back.String())
 }
 
 // wantNoSecret checks that a text has nothing that only the issuer and the program may know.

@@ -116,16 +116,23 @@ func (d *daemon) boundFields(next http.Handler) http.Handler {
 	})
 }
 
-// withLogins serves the pages at which principals log in at remote servers, before the routes of next. No token leads
-// there: they have checks of their own.
+// withLogins serves the pages at which principals log in at remote servers, and the documents that tell issuers of the
+// clients of logins, before the routes of next. No token leads there: the pages have checks of their own, and the
+// documents are for anybody.
 func (d *daemon) withLogins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page, sub := d.config.Load().LoginPage(r.URL.Path)
-		if page == nil {
+		c := d.config.Load()
+		document, isDocument := c.ClientDocument(r.URL.Path)
+		page, sub := c.LoginPage(r.URL.Path)
+		if page == nil && !isDocument {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if !d.visitors.Load().PageAllowed(w, r) {
+			return
+		}
+		if isDocument {
+			document.ServeHTTP(w, r)
 			return
 		}
 		page.Log = d.log

@@ -50,8 +50,10 @@ type Options struct {
 	Issuer string
 	// Challenge is that of a message that the server has refused. It counts where the server answers initialize.
 	Challenge oauthex.Challenge
-	// DocumentURL is the client id metadata document; empty: there is none.
+	// DocumentURL is the URL of a Document that others serve; empty: there is none.
 	DocumentURL string
+	// PrefersRegistration has a client registered where the issuer does that, and takes the document too.
+	PrefersRegistration bool
 	// Scopes are those to ask for. nil: those that the challenge names, else those of the metadata of the server.
 	Scopes []string
 	// NoResource leaves the resource out: for issuers that refuse it.
@@ -95,6 +97,7 @@ type Attempt struct {
 
 	isStarted    atomic.Bool   // BrowserAddress was opened
 	isRedirected atomic.Bool   // the browser is on its way to the last page
+	isAnswered   atomic.Bool   // the issuer has sent the browser back
 	wasShown     chan struct{} // closed when that has been sent
 	shown        func()        // closes it
 
@@ -298,8 +301,8 @@ func (a *Attempt) chooseClient(ctx context.Context) (err error) {
 		a.client = configured(i, a.options.ClientID, a.options.ClientSecret)
 	case a.before != nil && a.before.Client.ByHand:
 		a.client = a.before.Client
-	case a.options.DocumentURL != "" && i.ClientIDMetadataDocumentSupported:
-		a.client = Client{ID: a.options.DocumentURL, How: "the client id metadata document"}
+	case a.usesDocument(ctx):
+		a.client = ofDocument(a.options.DocumentURL)
 	default:
 		a.client, err = a.registerClient(ctx)
 	}
@@ -484,6 +487,7 @@ func (a *Attempt) take(ctx context.Context, query url.Values, isHere bool) error
 	if errors.Is(err, errState) {
 		return err
 	}
+	a.isAnswered.Store(true)
 	if isHere {
 		a.isRedirected.Store(true)
 	}

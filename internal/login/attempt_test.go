@@ -42,7 +42,7 @@ func TestLogin(t *testing.T) {
 		"configured client": {set: func(w *world) { w.noRegistration = true }, options: func(w *world, o *Options) { o.ClientID, o.Issuer = "by-hand", w.issuer.URL },
 			how: "the configured client id"},
 		"configured client, and registration is there": {options: func(w *world, o *Options) { o.ClientID, o.Issuer = "by-hand", w.issuer.URL }, how: "the configured client id"},
-		"metadata document":                            {set: func(w *world) { w.documents = true }, options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "the client id metadata document"},
+		"metadata document":                            {set: func(w *world) { w.documents, w.noRegistration = true, true }, options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "the client that https://gw.example.com/client.json describes"},
 		"metadata document, not taken":                 {options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "a client registered"},
 		"no registration":                              {set: func(w *world) { w.noRegistration = true }, fails: "registers no clients: register one there by hand"},
 		"resource refused":                             {set: func(w *world) { w.refused = true }, fails: `the issuer refused the login: "invalid_target"`},

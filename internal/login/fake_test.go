@@ -45,11 +45,12 @@ type world struct {
 	promisesIss    bool
 	device         bool
 	noRevocation   bool
-	isJWT          bool   // the issuer ends no access token
-	documents      bool   // client id metadata documents
-	authorize      string // authorization_endpoint; default: the issuer's
-	activate       string // verification_uri; default: the issuer's
-	interval       int    // of the device code, in seconds; default 1
+	isJWT          bool         // the issuer ends no access token
+	documents      bool         // client id metadata documents
+	document       http.Handler // serves these, whatever their host; nil: none is read
+	authorize      string       // authorization_endpoint; default: the issuer's
+	activate       string       // verification_uri; default: the issuer's
+	interval       int          // of the device code, in seconds; default 1
 	token          func(w http.ResponseWriter, r *http.Request) (handled bool)
 	register       func() // is called before a client is registered; nil: nothing is done
 
@@ -61,6 +62,7 @@ type world struct {
 	refresh    map[string]bool   // good ones
 	used       map[string]bool   // refresh tokens that were replaced
 	resources  []string          // of requests for tokens
+	askers     []string          // of requests for tokens: the kind of grant, the client, and its secret if it has one
 	secrets    []string          // whatever nobody may see
 	redirects  []string          // that clients have registered
 	approved   bool              // the device code
@@ -209,6 +211,10 @@ func (w *world) serveLocked(rw http.ResponseWriter, r *http.Request, base string
 		writeJSON(rw, got)
 	case "/authorize":
 		q := r.URL.Query()
+		if why := w.documentProblem(q); why != "" {
+			http.Error(rw, why, http.StatusBadRequest)
+			return
+		}
 		back, _ := url.Parse(q.Get("redirect_uri"))
 		answer := url.Values{"state": {q.Get("state")}}
 		if w.refused && q.Has("resource") {
@@ -242,6 +248,40 @@ func (w *world) serveLocked(rw http.ResponseWriter, r *http.Request, base string
 	}
 }
 
+// documentProblem reads the client id metadata document that the client of a request for a code names, and returns why
+// it is not taken; empty: it is, or no client has one here.
+func (w *world) documentProblem(asked url.Values) string {
+	at := asked.Get("client_id")
+	if w.document == nil || !strings.HasPrefix(at, "https://") {
+		return ""
+	}
+	rec := httptest.NewRecorder()
+	w.document.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, at, nil))
+	var found struct {
+		ID        string   `json:"client_id"`
+		Name      string   `json:"client_name"`
+		Redirects []string `json:"redirect_uris"`
+		Method    string   `json:"token_endpoint_auth_method"`
+	}
+	redirect, err := url.Parse(asked.Get("redirect_uri"))
+	switch {
+	case err != nil:
+		return "the redirect is no URL"
+	case rec.Code != http.StatusOK || rec.Header().Get("Content-Type") != "application/json" ||
+		json.Unmarshal(rec.Body.Bytes(), &found) != nil:
+		return "there is no document"
+	case found.ID != at || found.Name == "" || found.Method != "none":
+		return "the document is not of this client"
+	}
+	if redirect.Hostname() == "127.0.0.1" { // RFC 8252, 7.3
+		redirect.Host = redirect.Hostname()
+	}
+	if !slices.Contains(found.Redirects, redirect.String()) {
+		return "the document does not have the redirect"
+	}
+	return ""
+}
+
 func refuse(rw http.ResponseWriter, code string) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(http.StatusBadRequest)
@@ -260,6 +300,7 @@ func (w *world) serveToken(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.resources = append(w.resources, r.Form.Get("resource"))
+	w.askers = append(w.askers, strings.TrimSpace(r.Form.Get("grant_type")+" "+id+" "+secret))
 	switch r.Form.Get("grant_type") {
 	case "authorization_code":
 		asked, ok := w.codes[r.Form.Get("code")]

@@ -75,6 +75,7 @@ func (cmd *Command) Login(c *config.Config) int {
 		ClientID: c.LogIn.ClientID, ClientSecret: secret, Issuer: c.LogIn.Issuer, Scopes: c.LogIn.Scope,
 		NoResource: c.LogIn.NoResource, Port: int(c.LogIn.Port), Confirm: cmd.confirm(ctx),
 		ConfirmElsewhere: cmd.confirmElsewhere(ctx), EndpointHosts: c.LogIn.EndpointHost,
+		DocumentURL: c.DocumentURL(server),
 	})
 	switch {
 	case interrupted() != nil:
