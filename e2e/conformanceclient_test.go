@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,11 +26,11 @@ const conformanceClientArg = "conformance-client"
 func conformanceClient(args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	program, url := args[0], args[1]
-	if err := logInWithNamedClient(ctx, program, url); err != nil {
+	program, at := args[0], args[1]
+	if err := logInWithNamedClient(ctx, program, at); err != nil {
 		return err
 	}
-	server := exec.Command(program, "stdio", "--log-level", "debug", "--url", url)
+	server := exec.Command(program, "stdio", "--log-level", "debug", "--url", at)
 	server.Stderr, server.SysProcAttr = os.Stderr, endsWithParent()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "conformance", Version: "1"}, nil).Connect(
 		ctx, &mcp.CommandTransport{Command: server}, nil)
@@ -77,8 +79,19 @@ func firstTool(ctx context.Context, session *mcp.ClientSession) (string, error) 
 	return listed.Tools[0].Name, nil
 }
 
-// logInWithNamedClient logs in with the client of the issuer that the suite names, if it names one.
-func logInWithNamedClient(ctx context.Context, program, url string) error {
+// conformanceDocument is the client id metadata document that the suite expects as the client id. Nobody hosts it.
+const conformanceDocument = "https://conformance-test.local/client-metadata.json"
+
+// logInWithNamedClient logs in with the client of the issuer that the suite names, if it names one, or expects.
+func logInWithNamedClient(ctx context.Context, program, server string) error {
+	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "auth/basic-cimd" {
+		issuer, err := issuerOf(ctx, server)
+		if err != nil {
+			return err
+		}
+		return runForPerson(exec.CommandContext(ctx, program, "login", server, "--client-id", conformanceDocument,
+			"--issuer", issuer))
+	}
 	var named struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
@@ -92,8 +105,33 @@ func logInWithNamedClient(ctx context.Context, program, url string) error {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(secret), 0o700), os.WriteFile(secret, []byte(named.Secret), 0o600)); err != nil {
 		return err
 	}
-	return runForPerson(exec.CommandContext(ctx, program, "login", url, "--client-id", named.ID, "--client-secret", secret,
+	return runForPerson(exec.CommandContext(ctx, program, "login", server, "--client-id", named.ID, "--client-secret", secret,
 		"--issuer", named.Issuer))
+}
+
+// issuerOf returns the issuer that a server of the suite names, as a person knows it who has a client for it.
+func issuerOf(ctx context.Context, server string) (string, error) {
+	at, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	at.Path = "/.well-known/oauth-protected-resource" + at.Path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var found struct {
+		Issuers []string `json:"authorization_servers"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&found); err != nil || len(found.Issuers) == 0 {
+		return "", fmt.Errorf("%s names no issuer: %w", at, err)
+	}
+	return found.Issuers[0], nil
 }
 
 // commandIn matches the command in an answer.

@@ -47,7 +47,13 @@ func openLink(t *testing.T, link string) string {
 // logInAt runs sse-server login, and returns what it printed.
 func logInAt(t *testing.T, url string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(built(t, "sse-server"), append([]string{"login", url, "--no-browser"}, args...)...)
+	return logInWith(t, url, append([]string{url}, args...)...)
+}
+
+// logInWith is logInAt with all arguments of the command.
+func logInWith(t *testing.T, url string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(built(t, "sse-server"), append([]string{"login", "--no-browser"}, args...)...)
 	cmd.Env = ssetest.WithState(t)
 	stdin, err := cmd.StdinPipe()
 	ssetest.Must(t, err)

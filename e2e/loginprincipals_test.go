@@ -77,9 +77,15 @@ var (
 // fileOfPrincipals returns a file with a server at which each of two principals has a login of its own.
 func fileOfPrincipals(t *testing.T, more string) string {
 	t.Helper()
+	return fileOfOwnLogins(t, "auth-tokens-file: "+writeTokensOfTwo(t)+"\n"+more)
+}
+
+// writeTokensOfTwo writes the file with the tokens of two principals.
+func writeTokensOfTwo(t *testing.T) string {
+	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	ssetest.Must(t, os.WriteFile(tokens, fmt.Appendf(nil, "alice:%s\nbob:%s\n", tokensOfTwo["alice"], tokensOfTwo["bob"]), 0o600))
-	return fileOfOwnLogins(t, "auth-tokens-file: "+tokens+"\n"+more)
+	return tokens
 }
 
 // fileOfOwnLogins returns a file with a server at which each principal has a login of its own.
@@ -95,8 +101,14 @@ func fileOfOwnLogins(t *testing.T, more string) string {
 // connectAs connects a client of a principal: one of the file, or one with a token.
 func connectAs(t *testing.T, g *gateway, who string) *mcp.ClientSession {
 	t.Helper()
+	return connectTo(t, g, who, notesURL)
+}
+
+// connectTo is connectAs for another URL of the gateway.
+func connectTo(t *testing.T, g *gateway, who, at string) *mcp.ClientSession {
+	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil).Connect(within(t),
-		&mcp.StreamableClientTransport{Endpoint: notesURL, HTTPClient: publicClient(t, g, cmp.Or(tokensOfTwo[who], who))}, nil)
+		&mcp.StreamableClientTransport{Endpoint: at, HTTPClient: publicClient(t, g, cmp.Or(tokensOfTwo[who], who))}, nil)
 	ssetest.Must(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session
@@ -213,38 +225,40 @@ func writeCertificate(t *testing.T, certFile, keyFile string) {
 	ssetest.Must(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 }
 
+// logInByPage logs a principal in by the link of its client, and returns the secret of that.
+func logInByPage(t *testing.T, g *gateway, who string) (ticket string) {
+	t.Helper()
+	link, browser := wantMissing(t, g, who), publicClient(t, g, "")
+	read := func(resp *http.Response, err error) string {
+		ssetest.Must(t, err)
+		defer resp.Body.Close()
+		page, err := io.ReadAll(resp.Body)
+		ssetest.Must(t, err)
+		return string(page)
+	}
+	ssetest.WantText(t, "page", read(browser.Get(link)), "needs your login at the server <strong>notes</strong>")
+	address, ticket, _ := strings.Cut(link, "?ticket=")
+	form, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address,
+		strings.NewReader(url.Values{"ticket": {ticket}, "token": {tokensOfTwo[who]}}.Encode()))
+	ssetest.Must(t, err)
+	form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	form.Header.Set("Origin", "https://"+publicHost)
+	found := leadsOn.FindStringSubmatch(read(browser.Do(form)))
+	if found == nil {
+		t.Fatalf("the form leads nowhere:\n%s", g.log.Tail())
+	}
+	ssetest.WantText(t, "last page", read(browser.Get(html.UnescapeString(found[1]))), "You are logged in.")
+	return ticket
+}
+
 // Two principals log in at oidc-provider, each by the link of its own client, and neither uses the login of the other,
 // also after the gateway was killed. Neither the files nor the log have a token.
 func TestPrincipalsLogInAtARealIssuer(t *testing.T) {
 	t.Parallel()
 	file := fileOfPrincipals(t, "")
 	start := func() *gateway { return startGateway(t, "--config", file) }
-	logIn := func(g *gateway, who string) (ticket string) {
-		t.Helper()
-		link, browser := wantMissing(t, g, who), publicClient(t, g, "")
-		read := func(resp *http.Response, err error) string {
-			ssetest.Must(t, err)
-			defer resp.Body.Close()
-			page, err := io.ReadAll(resp.Body)
-			ssetest.Must(t, err)
-			return string(page)
-		}
-		ssetest.WantText(t, "page", read(browser.Get(link)), "needs your login at the server <strong>notes</strong>")
-		address, ticket, _ := strings.Cut(link, "?ticket=")
-		form, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address,
-			strings.NewReader(url.Values{"ticket": {ticket}, "token": {tokensOfTwo[who]}}.Encode()))
-		ssetest.Must(t, err)
-		form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		form.Header.Set("Origin", "https://"+publicHost)
-		found := leadsOn.FindStringSubmatch(read(browser.Do(form)))
-		if found == nil {
-			t.Fatalf("the form leads nowhere:\n%s", g.log.Tail())
-		}
-		ssetest.WantText(t, "last page", read(browser.Get(html.UnescapeString(found[1]))), "You are logged in.")
-		return ticket
-	}
 	g := start()
-	tickets := []string{logIn(g, "alice")}
+	tickets := []string{logInByPage(t, g, "alice")}
 	wantWorks(t, g, "alice")
 	wantMissing(t, g, "bob")
 	log := g.log.String()
@@ -252,7 +266,7 @@ func TestPrincipalsLogInAtARealIssuer(t *testing.T) {
 	g = start()
 	wantWorks(t, g, "alice")
 	wantMissing(t, g, "bob")
-	tickets = append(tickets, logIn(g, "bob"))
+	tickets = append(tickets, logInByPage(t, g, "bob"))
 	wantWorks(t, g, "bob")
 	wantWorks(t, g, "alice")
 	log += g.log.String()

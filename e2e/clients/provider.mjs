@@ -2,15 +2,18 @@
 // introspection and revocation, in which alice is logged in and consents to all. It prints its
 // URL, and on stderr each code, verifier and token that passes. Tokens for a resource whose path begins with /opaque are
 // opaque, others are JWTs. With "device" it has the device flow too, and with "rotates" it takes each refresh token once,
-// whoever has it.
+// whoever has it. With "documents=URL" it registers no clients, and takes client id metadata documents, all of which it
+// reads from the gateway at that URL, whatever their host.
 //
-//   node provider.mjs [device] [rotates]
+//   node provider.mjs [device] [rotates] [documents=URL]
 import { createServer } from "node:http";
 import { Provider } from "oidc-provider";
 
 const server = createServer();
 await new Promise((done) => server.listen(0, "127.0.0.1", done));
 const issuer = `http://127.0.0.1:${server.address().port}`;
+
+const [, gateway] = process.argv.find((one) => one.startsWith("documents="))?.split("=") ?? [];
 
 const provider = new Provider(issuer, {
   clients: [{ client_id: "gateway", client_secret: "secret", redirect_uris: [], grant_types: [], response_types: [] }, {
@@ -25,11 +28,16 @@ const provider = new Provider(issuer, {
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
   findAccount: (_, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
   issueRefreshToken: () => true,
+  ...(gateway && { fetch: (url, { method, headers, redirect }) => {
+    const { pathname } = new URL(url);
+    return fetch(`${gateway}${pathname}`, { method, headers, redirect });
+  } }),
   ...(process.argv.includes("rotates") && { rotateRefreshToken: true }),
   features: {
     devInteractions: { enabled: false },
     deviceFlow: { enabled: process.argv.includes("device") },
-    registration: { enabled: true },
+    registration: { enabled: !gateway },
+    ...(gateway && { clientIdMetadataDocument: { enabled: true, ack: "draft-02" } }),
     revocation: { enabled: true, allowedPolicy: () => true },
     introspection: { enabled: true, allowedPolicy: () => true },
     resourceIndicators: {
