@@ -84,7 +84,7 @@ func (d Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "max-age="+documentAge)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(data) // who asks has left
+	_, _ = w.Write(data) // the issuer has left
 }
 
 // usesDocument reports whether the client of the login is that of a document. An issuer that registers clients too may
