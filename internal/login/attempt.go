@@ -52,8 +52,6 @@ type Options struct {
 	Challenge oauthex.Challenge
 	// DocumentURL is the URL of a Document that others serve; empty: there is none.
 	DocumentURL string
-	// PrefersRegistration has a client registered where the issuer does that, and takes the document too.
-	PrefersRegistration bool
 	// Scopes are those to ask for. nil: those that the challenge names, else those of the metadata of the server.
 	Scopes []string
 	// NoResource leaves the resource out: for issuers that refuse it.
@@ -97,7 +95,6 @@ type Attempt struct {
 
 	isStarted    atomic.Bool   // BrowserAddress was opened
 	isRedirected atomic.Bool   // the browser is on its way to the last page
-	isAnswered   atomic.Bool   // the issuer has sent the browser back
 	wasShown     chan struct{} // closed when that has been sent
 	shown        func()        // closes it
 
@@ -487,7 +484,6 @@ func (a *Attempt) take(ctx context.Context, query url.Values, isHere bool) error
 	if errors.Is(err, errState) {
 		return err
 	}
-	a.isAnswered.Store(true)
 	if isHere {
 		a.isRedirected.Store(true)
 	}

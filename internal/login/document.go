@@ -95,11 +95,8 @@ func (a *Attempt) usesDocument(ctx context.Context) bool {
 	if at == "" || !i.ClientIDMetadataDocumentSupported {
 		return false
 	}
-	switch {
-	case i.RegistrationEndpoint == "":
+	if i.RegistrationEndpoint == "" {
 		return true
-	case a.options.PrefersRegistration:
-		return false
 	}
 	var found metadata
 	isThere, err := readJSON(ctx, a.guard, at, &found)

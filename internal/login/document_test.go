@@ -143,23 +143,6 @@ func TestPrincipalAsTheClientOfADocument(t *testing.T) {
 }
 
 // A principal whose login as the client of a document has had no answer logs in as a registered client the next time, if
-// the issuer registers any. Others do not.
-func TestDocumentThatBringsNoAnswer(t *testing.T) {
-	for _, registers := range []bool{false, true} {
-		w := byDocument(t, Document{Page: ownPage})
-		g := newGate(t, w)
-		g.begin(g.ticket("alice", "first"), "alice") // the browser does not come back
-		w.mu.Lock()
-		w.noRegistration = !registers
-		w.mu.Unlock()
-		l := g.logIn("alice")
-		ssetest.Want(t, "a client is registered", l.Client.ID != Document{Page: ownPage}.URL(), registers)
-		for principal, want := range map[string]bool{"alice": true, "bob": false} {
-			ssetest.Want(t, principal+" has had no answer", visits.isUnanswered(g.of(principal, "client")), want)
-		}
-	}
-}
-
 // The client of a login is, in this order: the one that is named, the one of the login before that was named there, that
 // of the document where the issuer takes it, and a new one. Where the issuer has both, the document counts if it can be
 // read.

@@ -184,8 +184,8 @@ func (p *Page) prepare(ctx context.Context, t *ticket) error {
 	a, err := prepare(ctx, Options{
 		Server: s.server, Header: t.of.header(), Challenge: s.challenged(), Store: s.store, Scopes: t.scopes,
 		ClientID: own.Client.ID, ClientSecret: own.Client.Secret, Issuer: own.ClientIssuer,
-		DocumentURL: Document{Page: own.Page}.URL(), PrefersRegistration: visits.isUnanswered(t.of),
-		Redirect: own.Page + callbackPath, Permits: func() bool { return p.MayUse(own) },
+		DocumentURL: Document{Page: own.Page}.URL(),
+		Redirect:    own.Page + callbackPath, Permits: func() bool { return p.MayUse(own) },
 		Confirm: func(_, _ string) bool { t.otherSite = true; return true },
 		ConfirmElsewhere: func(_, addresses string) bool {
 			t.elsewhere = addresses

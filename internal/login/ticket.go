@@ -270,21 +270,6 @@ func (d *desk) visit(page, word string) *visit {
 	return v
 }
 
-// isUnanswered reports whether a principal has lately begun a login as the client of the document of its page, and the
-// issuer has not sent the browser back: it may be unable to read the document.
-func (d *desk) isUnanswered(of Credentials) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, v := range d.begun {
-		a := v.attempt
-		if v.of.Own == of.Own && v.of.Server == of.Server && time.Since(v.made) < 2*Patience &&
-			a.client.ID == a.options.DocumentURL && !a.isAnswered.Load() {
-			return true
-		}
-	}
-	return false
-}
-
 // GiveUpPrincipals ends the logins of principals that this process asks for, of those that are kept there. A program
 // calls it before it ends.
 func GiveUpPrincipals(stateDir string) {
