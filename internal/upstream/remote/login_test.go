@@ -222,22 +222,70 @@ func TestLoginsThatEndInASession(t *testing.T) {
 	}
 }
 
-// A login that lacks a scope says so, also where the server would let initialize pass, which it does not know.
+// A refusal of the question is no evidence that a server is stateless: an old one may want a scope for a method that it
+// does not know, and take initialize. Where initialize does not say why it fails, the client hears why the question
+// was refused.
 func TestServersThatNeedAScope(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		m, _ := jsonrpc.Parse(body)
-		if m != nil && m.Method == "server/discover" {
-			w.WriteHeader(http.StatusForbidden)
-			return
+	const lacks = "the login lacks the scope x"
+	answers := func(code int, body string) upstreamtest.Handler {
+		return func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) {
+			if m == nil {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, body)
 		}
-		modernServer(w, r, m)
-	}))
-	t.Cleanup(s.Close)
-	p := &person{full: "the login lacks the scope x", public: "the login lacks a scope"}
-	p.loggedIn.Store(true)
-	_, err := remote.URL{Address: s.URL + "/mcp", Credentials: p}.Dial(asker.NewContext(t.Context(), &asker.Asker{}))
-	ssetest.WantText(t, "Dial", err, "the login lacks the scope x")
+	}
+	for name, test := range map[string]struct {
+		serve upstreamtest.Handler // but for the question
+		want  string               // in the answer to initialize
+	}{
+		"an old server":                       {legacyServer, `"result":{"protocolVersion"`},
+		"an old server of HTTP+SSE":           {sseOnly(405), `"result":{"protocolVersion"`},
+		"a stateless server":                  {modernServer, lacks},
+		"a stateless server, unknown method":  {answers(404, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`), lacks},
+		"no server for initialize":            {answers(404, ""), lacks},
+		"initialize wants the scope too":      {answers(403, ""), lacks},
+		"an error of initialize":              {answers(400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no such version"}}`), "no such version"},
+		"a reason why initialize is refused":  {answers(422, `{"message":"API key missing"}`), "API key missing"},
+		"an error of initialize, as a result": {answers(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no such version"}}`), "no such version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if m != nil && m.Method == "server/discover" {
+					w.WriteHeader(http.StatusForbidden)
+					return
+				}
+				test.serve(w, r, m)
+			})
+			p := &person{full: lacks, public: lacks}
+			p.loggedIn.Store(true)
+			conn := dialFor(t, remote.URL{Address: s.URL + "/mcp", Credentials: p})
+			upstreamtest.Send(t, conn, upstreamtest.Initialize)
+			ssetest.WantText(t, "the answer to initialize", upstreamtest.Recv(t, conn), test.want)
+			ssetest.Want(t, "questions for the client", p.asked.Load(), int32(0))
+		})
+	}
+}
+
+// A server that wants a login for the question alone is asked nothing more: the login is asked for. So is one of
+// HTTP+SSE that refuses the POST for its method, and its stream for want of a login.
+func TestServersThatWantALoginForTheQuestion(t *testing.T) {
+	for name, url := range map[string]string{
+		"streamable": closedTo(t, "server/discover", legacyServer),
+		"sse": upstreamtest.Serve(t, func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) {
+			w.WriteHeader(map[bool]int{true: http.StatusUnauthorized, false: http.StatusMethodNotAllowed}[m == nil])
+		}).URL,
+	} {
+		p := &person{full: "log in at L", public: "log in at L"}
+		conn := dialFor(t, remote.URL{Address: url, Credentials: p})
+		upstreamtest.Send(t, conn, upstreamtest.Initialize)
+		ssetest.WantText(t, name, upstreamtest.Recv(t, conn), "Nobody is logged in")
+		ssetest.Want(t, "sessions in the place of one", p.opened.Load(), int32(1))
+		ssetest.Want(t, "questions for the client", p.asked.Load(), int32(0))
+	}
 }
 
 // A header that a client has under another name is the server's own, and wins over a login.

@@ -150,21 +150,26 @@ func (u *undecided) become(conn jsonrpc.Attributed, first []byte) {
 // with; nil: resp itself is the answer.
 func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attributed, *jsonrpc.Error) {
 	m, own := exchange.ErrorResponse(resp, id)
+	var denied *exchange.AccessError // of the question; nil: it was not refused for that
 	if !u.asked {
-		if found, err := statelessserver.Discover(u.ctx, u.x); err == nil && found != nil {
+		found, err := statelessserver.Discover(exchange.Quietly(u.ctx), u.x)
+		if err == nil && found != nil {
 			u.site.remember(TransportStateless)
 			return statelessserver.New(u.x, found), nil
 		}
+		denied, _ = errors.AsType[*exchange.AccessError](err)
 	}
 	c, err := u.site.dialSSE(u.ctx, u.x)
 	if err == nil {
 		u.site.remember(TransportSSE)
 		return c, nil
 	}
+	if denied != nil && statelessserver.KnowsNoInitialize(exchange.ErrorCode(m)) {
+		return u.refused(denied)
+	}
 	// The server may refuse the POST for its method alone.
-	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own {
-		e := *denied.Reason // without the address, which is for the operator
-		return nil, &e
+	if noStream, ok := errors.AsType[*exchange.AccessError](err); ok && !own {
+		return u.refused(noStream)
 	}
 	if of, ok := errors.AsType[*httpsse.EndpointError](err); ok { // it is a server of HTTP+SSE, which does not fit
 		u.x.Log.Warn("no mcp server found", "url", u.x.Place(), "err", err)
@@ -177,8 +182,23 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 		u.x.Log.Warn("server refused a request", "err", refusal.Message)
 		return nil, refusal
 	}
+	if denied != nil {
+		return u.refused(denied)
+	}
 	u.x.Log.Warn("no mcp server found", "url", u.x.Place(), "err", err)
 	return nil, noServer(u.x, resp, err)
+}
+
+// refused returns a session in the place of one with a server that wants a person, or the error for a client, which
+// does not have the address.
+func (u *undecided) refused(denied *exchange.AccessError) (jsonrpc.Attributed, *jsonrpc.Error) {
+	if denied.NeedsPerson {
+		if stand := u.stand(); stand != nil {
+			return stand, nil
+		}
+	}
+	e := *denied.Reason
+	return nil, &e
 }
 
 // noServer returns the error for an address where no transport finds a server. It is

@@ -76,7 +76,7 @@ func discover(ctx context.Context, x *exchange.Endpoint, timeout time.Duration) 
 	}
 	defer resp.Body.Close()
 	if err := x.CheckAccess(resp); err != nil {
-		if resp.StatusCode == http.StatusForbidden && !exchange.NeedsPerson(resp) {
+		if resp.StatusCode == http.StatusForbidden { // an old server may want a scope for what it does not know
 			return nil, noEvidence{err}
 		}
 		return nil, err
@@ -122,16 +122,22 @@ func saysNothing(resp *http.Response) bool {
 	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests
 }
 
+// modern are the codes of errors that only servers of MCP 2026-07-28 or later have.
+var modern = []int{mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion}
+
+// KnowsNoInitialize reports whether an error with which a server answers initialize says that it has no handshake.
+func KnowsNoInitialize(code int) bool {
+	return code == jsonrpc.CodeMethodNotFound || slices.Contains(modern, code)
+}
+
 // discoverError returns an error for a server that speaks MCP 2026-07-28 or later and
 // refuses server/discover. It returns nil for any other error of the server, and for a
 // server that supports versions with a handshake.
 func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 	var e jsonrpc.Error
 	_ = json.Unmarshal(raw, &e) // leaves code 0
-	modern := slices.Contains([]int{mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion},
-		e.Code)
 	data, _ := rawjson.Member(raw, "data")
-	if !modern || slices.ContainsFunc(stringList(data, "supported"), mcp.HasInitialize) {
+	if !slices.Contains(modern, e.Code) || slices.ContainsFunc(stringList(data, "supported"), mcp.HasInitialize) {
 		return nil
 	}
 	return fmt.Errorf("%s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message,
