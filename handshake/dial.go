@@ -88,6 +88,7 @@ func (s *source) newSession(conn jsonrpc.Conn, ended func()) *Session {
 		opts.OnNamed, opts.OnList = func() { session.StartLook() }, session.notePage
 	}
 	opts.OnClose = func(why error) { session.markEnded(why) }
+	opts.OnRetire = func(why error) { session.Retire(why, nil) }
 	s.goroutines.Add(1) // Wait waits for the session too
 	opts.OnDone = func() {
 		session.tellUsers(SessionUser.SessionDone)

@@ -108,7 +108,8 @@ func (l *sessionLife) noteLoss(s step) {
 func (l *sessionLife) retireSession(s step) {
 	a := l.session
 	l.session = nil
-	if s.event == life.Replaced { // one that is lost has nothing to finish, nor has one that is idle
+	// One that is lost has nothing to finish, nor has one that is idle.
+	if s.event == life.Replaced || s.event == life.Lost && handshake.IsPlanned(a.session.Why()) {
 		l.retiring = append(l.retiring, a)
 	}
 	l.doLater(func() {

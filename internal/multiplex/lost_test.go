@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -77,6 +78,29 @@ func TestLost(t *testing.T) {
 			listed(tools, "1", `"readOnlyHint":true`), forward(toolsB), server(`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"y"}]}}`), discard,
 			forward(callA), after(time.Second), sentAny, got(`fail "a": timeout, retryable (timeout)`),
 			listed(toolsB, "4", ""), forward(callA), after(time.Second), sentAny, got(`fail "a": timeout, final (timeout)`),
+		}},
+	})
+}
+
+// A session that is retired gives back the request that the server has not taken, whatever it is, and answers the others.
+func TestRetired(t *testing.T) {
+	sentAny := func(w *world) { w.conn.take() }
+	retired := func(id jsonrpc.ID) step { return fault(&wire.RetiredError{ID: id, Err: io.EOF}) }
+	runScenarios(t, []scenario{
+		{name: "a list, and a call that goes on", attributed: true, steps: []step{
+			forward(listA, callB), sentAny, retired("1"), got("lost " + listA), server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "a call", attributed: true, steps: []step{
+			forward(callA, callB), sentAny, retired("2"), got("lost " + callB), server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "several", attributed: true, steps: []step{
+			forward(listA, callB), sentAny, retired("1"), retired("2"), got("lost "+listA, "lost "+callB),
+		}},
+		{name: "one that is answered", attributed: true, steps: []step{
+			forward(callA), sentAny, server(result("1")), retired("1"), got(answer(`"a"`)),
+		}},
+		{name: "what waits for the one that is given back", attributed: true, opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(listA, callB), sentAny, retired("1"), got("lost " + listA), sentAny, server(result("2")), got(answer(`"b"`)),
 		}},
 	})
 }

@@ -53,6 +53,9 @@ type Options struct {
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.
 	OnClose func(err error)
+	// OnRetire is called, before OnClose, with why the Conn is to get no more messages while it still has answers to
+	// give: see wire.RetiredError. nil: nothing is. It must not wait.
+	OnRetire func(err error)
 	// OnDone is called once, after Done has been closed.
 	OnDone func()
 	// Logger receives the logs; nil: silent. Limited is Logger for lines that the server
@@ -332,6 +335,10 @@ func (s *Session) readLoop(recv func() (arrival, error)) {
 
 // receive handles what the Conn received, a message or an error, and reports whether to go on.
 func (s *Session) receive(a arrival, err error) bool {
+	if of, ok := errors.AsType[*wire.RetiredError](err); ok {
+		s.retire(of)
+		return true
+	}
 	if err != nil {
 		s.endSession(err)
 		return false
@@ -363,6 +370,21 @@ func (s *Session) receive(a arrival, err error) bool {
 		s.serverNotification(m, related)
 	}
 	return true
+}
+
+// retire has the owner retire the session, and gives back the request that the server has not taken.
+func (s *Session) retire(of *wire.RetiredError) {
+	if s.opts.OnRetire != nil {
+		s.opts.OnRetire(of)
+	}
+	e := s.takeOut(func(t *table) *entry {
+		t.lastMessage = time.Now()
+		return t.related(of.ID)
+	})
+	if e != nil {
+		e.move(bounces)
+		e.lose(of)
+	}
 }
 
 // endSession ends the session: it tells the owner and answers all requests.

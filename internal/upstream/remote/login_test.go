@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/standin"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -180,8 +181,8 @@ func TestProbesNeedALogin(t *testing.T) {
 	ssetest.Want(t, "questions", p.asked.Load()+p.opened.Load(), int32(0))
 }
 
-// A login ends in a session: the first list that the server refuses ends the session, whose place one has that the client
-// does not lose its tools in, and the list is asked for again there. A server that has given no list says itself what
+// A login ends in a session: a list that the server refuses retires the session, whose place one has that the client does
+// not lose its tools in, and the list is asked for again there. The session answers what it has. A server that has given no list says itself what
 // it wants, as without the login it may open sessions, and give no lists.
 func TestLoginsThatEndInASession(t *testing.T) {
 	const list = `{"jsonrpc":"2.0","id":%d,"method":%q}`
@@ -213,10 +214,12 @@ func TestLoginsThatEndInASession(t *testing.T) {
 					ssetest.WantText(t, "the answer", string(got), "log in at L")
 					return
 				}
-				of, ok := errors.AsType[*jsonrpc.NotTakenError](err)
+				of, ok := errors.AsType[*wire.RetiredError](err)
 				if !ok || of.ID != "6" {
-					t.Errorf("the end of the session: %s, %v", got, err)
+					t.Errorf("the refused list: %s, %v", got, err)
 				}
+				upstreamtest.Send(t, conn, upstreamtest.Call2)
+				ssetest.WantText(t, "the answer to a call", upstreamtest.Recv(t, conn), `"id":2`)
 			})
 		}
 	}

@@ -6,10 +6,11 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
+	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// errLoginEnded ends a session with a server when its login has ended.
+// errLoginEnded retires a session with a server when its login has ended.
 var errLoginEnded error = loginEnded{}
 
 type loginEnded struct{}
@@ -20,8 +21,8 @@ func (loginEnded) Error() string { return "the login at the server has ended" }
 func (loginEnded) Planned() bool { return true }
 
 // loginEnd notices that the login of a session has ended, by a list that the server refuses after it has given one. It
-// ends the session: one in its place has the lists of before, and asks for the login. It is safe for concurrent use; a
-// nil *loginEnd notices nothing.
+// has the session retired: one in its place has the lists of before, and asks for the login, and calls that the server
+// has taken before are answered. It is safe for concurrent use; a nil *loginEnd notices nothing.
 type loginEnd struct {
 	loggedIn func() bool
 
@@ -46,7 +47,7 @@ func (e *loginEnd) sent(msg []byte) {
 	}
 }
 
-// received notes a message of the server, and returns the error that ends the session; nil: it goes on.
+// received notes a message of the server, and returns the error that retires the session; nil: it goes on.
 func (e *loginEnd) received(msg []byte) error {
 	if e == nil {
 		return nil
@@ -66,7 +67,7 @@ func (e *loginEnd) received(msg []byte) error {
 	case m.Error() == nil:
 		e.hasList = e.hasList || e.loggedIn() // some servers give one to anybody
 	case e.hasList && reason == exchange.ReasonUnauthorized && !e.loggedIn():
-		return &jsonrpc.NotTakenError{ID: m.ID, Err: errLoginEnded}
+		return &wire.RetiredError{ID: m.ID, Err: errLoginEnded}
 	}
 	return nil
 }
