@@ -139,7 +139,8 @@ func (s *session) takeOwn(c *conn, m *jsonrpc.Message) {
 func whyOf(m *jsonrpc.Message) string {
 	why, _ := rawjson.MemberText(m.Error(), "message")
 	reason, _ := rawjson.MemberText(m.Error(), "data", "reason")
-	if reason == "unauthorized" && strings.Contains(why, "://") {
+	link, _ := rawjson.MemberText(m.Error(), "data", "link")
+	if reason == "unauthorized" && link != "" {
 		return "the server needs a login, and the link to it is for the client of a call"
 	}
 	return why

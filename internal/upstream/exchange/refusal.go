@@ -279,6 +279,7 @@ func (e *Endpoint) StatusError(resp *http.Response, text []byte) *jsonrpc.Error 
 	case refusesAccess(resp):
 		data.Reason = ReasonUnauthorized
 		if body, ok := resp.Body.(unauthorized); ok && body.isForAll() {
+			data.Link = body.link
 			return NewError(data, "%s", body.full)
 		} else if ok && body.full != "" {
 			data.Details = details.New(body.full)
