@@ -40,6 +40,9 @@ func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage 
 // SetMember returns obj with value as its member of that name: in place of the one
 // that Member would find, else added as the last. It returns anything but a valid
 // JSON object unchanged.
+//
+// It is EditMembers of one name, and not written as that: a small object would take twice as long and four times the
+// allocations, by BenchmarkSetMember.
 func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 	if at, ok := find(obj, []string{name}); ok {
 		return Splice(obj, at, string(value))

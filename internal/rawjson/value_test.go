@@ -90,6 +90,22 @@ func TestEditMembersAtOnce(t *testing.T) {
 	}
 }
 
+// BenchmarkSetMember sets a member that is there, and one that is not, in an object like the params of a call, and in
+// one of 64 KiB.
+func BenchmarkSetMember(b *testing.B) {
+	for size, pad := range map[string]int{"small": 100, "large": 64 << 10} {
+		obj := json.RawMessage(`{"name":"tool","arguments":{"text":"` + strings.Repeat("x", pad) + `"},"_meta":{"progressToken":7}}`)
+		for _, name := range []string{"_meta", "other"} {
+			b.Run(size+" "+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					rawjson.SetMember(obj, json.RawMessage(`{"progressToken":8}`), name)
+				}
+			})
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	for raw, want := range map[string]string{`"a"`: "a", `"\u0061\n\"é"`: "a\n\"é", `1`: "", `null`: "", ``: "", `"`: "", `"a`: "", `"a"b`: ""} {
 		if got, ok := rawjson.Text(json.RawMessage(raw)); got != want || ok != (want != "") {
