@@ -101,10 +101,9 @@ func (m *Main) serveStdio(c *config.Config, common gateway.Options) int {
 }
 
 // refuseClient answers each request of the client with what is wrong with the configuration, until stdin ends, a signal
-// comes, or the parent process ends. Most clients show the error, and hardly any shows stderr. Examples stay on stderr:
-// they may have the rest of the command line, which may have a key.
+// comes, or the parent process ends. Most clients show the error, and hardly any shows stderr. Examples stay on stderr.
 func (m *Main) refuseClient(err error) {
-	why, _, _ := strings.Cut(err.Error(), ", as in:")
+	why := withoutExamples(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	refused := make(chan struct{})
@@ -117,6 +116,22 @@ func (m *Main) refuseClient(err error) {
 	case <-m.signals:
 	case <-parentEnds(ctx):
 	}
+}
+
+// withoutExamples returns the text of a configuration's faults without their examples, which may have the rest of the
+// command line, and so a key.
+func withoutExamples(faults error) string {
+	if joined, ok := faults.(interface{ Unwrap() []error }); ok {
+		var whole, short []string
+		for _, fault := range joined.Unwrap() {
+			whole, short = append(whole, fault.Error()), append(short, withoutExamples(fault))
+		}
+		if strings.Join(whole, "\n") == faults.Error() { // else there is text around them
+			return strings.Join(short, "\n")
+		}
+	}
+	why, _, _ := strings.Cut(faults.Error(), ", as in:") // the example is the end of a fault
+	return why
 }
 
 // askInBrowser has remote servers that may need a login open the browser, as ask returns it. If there are several, they

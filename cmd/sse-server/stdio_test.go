@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -90,6 +92,24 @@ func TestClientOfStdioHearsWhatIsWrong(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A client hears each fault, but no example: that may have the rest of the command line, also words of several lines.
+func TestFaultsWithoutExamples(t *testing.T) {
+	script, other := errors.New("a.js: a script comes after node, as in: node a.js\n--key hunter2"), errors.New("b: unknown key")
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{other, "b: unknown key"},
+		{script, "a.js: a script comes after node"},
+		{errors.Join(script, other), "a.js: a script comes after node\nb: unknown key"},
+		{errors.Join(other, errors.Join(script, script)), "b: unknown key\na.js: a script comes after node\na.js: a script comes after node"},
+		{fmt.Errorf("servers: %w", errors.Join(other, script)), "servers: b: unknown key\na.js: a script comes after node"},
+		{fmt.Errorf("%w, %w", other, script), "b: unknown key, a.js: a script comes after node"},
+	} {
+		ssetest.Want(t, test.err.Error(), withoutExamples(test.err), test.want)
 	}
 }
 
