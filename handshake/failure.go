@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// IsPlanned reports whether a session has ended because a login at the server has ended or was made: the error has a
-// method Planned that says so. That is no failure of the server.
+// IsPlanned reports whether a session has ended because a login at the server has ended, was made or is wanted: the
+// error has a method Planned that says so. That is no failure of the server.
 func IsPlanned(why error) bool {
 	planned, ok := errors.AsType[interface {
 		error

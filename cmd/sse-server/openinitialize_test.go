@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -38,6 +40,9 @@ func newOpen(t *testing.T, issuer *protected) *httptest.Server {
 			_, _ = w.Write(jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"open","version":"1"}}`)))
 		case m.Kind != jsonrpc.Request:
 			w.WriteHeader(http.StatusAccepted)
+		case issuer.takes(r):
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(jsonrpc.NewResult(m.ID, []byte(`{"tools":[{"name":"real","inputSchema":{"type":"object"}}]}`)))
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+s.URL+metadata+`"`)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -46,14 +51,14 @@ func newOpen(t *testing.T, issuer *protected) *httptest.Server {
 	return s
 }
 
-// A view reads the lists of its servers itself. Where one of them wants a login for that, the link to it is for nobody
-// but the client that asks there: neither the log nor the pages for operators and others have it.
-func TestLinkOfALoginIsNotInWhatAViewSays(t *testing.T) {
+// A server that answers initialize to anybody, and wants a login for its tools, has the tool login, in a view too, until
+// somebody has logged in. The link is for nobody but the client that calls it: neither the log nor the pages for
+// operators and others have it.
+func TestServerThatOpensToAnybodyAndListsNothing(t *testing.T) {
 	t.Parallel()
-	const why = "the server needs a login, and the link to it is for the client of a call"
-	for name, test := range map[string]struct{ file, token, link, state string }{
-		"per principal": {ownLogins, aliceToken, pageOfNotes + ticketName, "this server of the view fails"}, // no details for all
-		"shared":        {"servers:\n  notes: {url: URL/mcp}\n", "", "/authorize?", why},
+	for name, test := range map[string]struct{ file, token, link string }{
+		"per principal": {ownLogins, aliceToken, pageOfNotes + ticketName},
+		"shared":        {"servers:\n  notes: {url: URL/mcp}\n", "", "/authorize?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,21 +68,25 @@ func TestLinkOfALoginIsNotInWhatAViewSays(t *testing.T) {
 			l.write(t, "gw.yaml", strings.ReplaceAll(test.file, "URL/", newOpen(t, issuer).URL+"/")+"views:\n  all: {servers: {notes: {}}}\n")
 			l.program = startWith(t, clitest.State(t), "--config", filepath.Join(l.dir, "gw.yaml"), "--addr", "127.0.0.1:0",
 				"--admin-addr", "127.0.0.1:0", "--initialization-timeout", "5m", "--log-level", "debug", "--no-start-check")
-			session, err := tryConnect(t, l.server("notes"), test.token)
-			ssetest.Must(t, err)
-			_, err = session.ListTools(t.Context(), nil)
-			ssetest.WantText(t, "the list of the server", err, test.link)
-			session, err = tryConnect(t, l.server("all"), test.token)
-			ssetest.Must(t, err)
-			_, _ = session.ListTools(t.Context(), nil)
-			l.log.await(t, 1, `msg="member failed" server=all member=notes err="`+why)
+			var text string
+			var session *mcp.ClientSession
+			var err error
+			for _, server := range []string{"notes", "all"} {
+				session, err = tryConnect(t, l.server(server), test.token)
+				ssetest.Must(t, err)
+				tools, err := session.ListTools(t.Context(), nil)
+				ssetest.Must(t, err)
+				ssetest.Want(t, "tools of "+server, len(tools.Tools), 1)
+				ssetest.Want(t, "tool of "+server, tools.Tools[0].Name, "login")
+				text = call(t, session, "login")
+				ssetest.WantText(t, "answer of "+server, text, test.link)
+			}
 			_, status := get(t, l.client, l.admin+"/status", test.token)
 			said := map[string]string{"/status": status, "the log": l.log.String(),
 				"state of notes": l.state(t, "notes", test.token), "state of all": l.state(t, "all", test.token)}
 			for _, path := range []string{"/readyz", "/connections", "/metrics"} {
 				_, said[path] = get(t, l.client, l.admin+path, test.token)
 			}
-			ssetest.WantText(t, "state of all", said["state of all"], test.state)
 			for what, text := range said {
 				ssetest.Want(t, what+" is empty", text == "", false)
 				for _, part := range []string{test.link, "ticket", "/start/"} {
@@ -86,6 +95,23 @@ func TestLinkOfALoginIsNotInWhatAViewSays(t *testing.T) {
 					}
 				}
 			}
+			if test.token == "" {
+				visit(t, issuer.linkIn(t, text))
+			} else {
+				newSurfer(t, l, "alice").logIn(linkOf(t, text), test.token)
+			}
+			session, err = tryConnect(t, l.server("notes"), test.token)
+			ssetest.Must(t, err)
+			tools, err := session.ListTools(t.Context(), nil)
+			ssetest.Must(t, err)
+			ssetest.Want(t, "tool after the login", tools.Tools[0].Name, "real")
 		})
 	}
+}
+
+// takes reports whether a request has a good token.
+func (p *protected) takes(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tokens[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
 }

@@ -34,6 +34,8 @@ type ErrorData struct {
 	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
 	// RequiredCapabilities are those that the client would have to declare; nil: unknown.
 	RequiredCapabilities json.RawMessage `json:"requiredCapabilities,omitempty"`
+	// NeedsLogin says that a person has to log in at the server.
+	NeedsLogin bool `json:"needsLogin,omitempty"`
 	// Link is the address in the message at which a person logs in, for the client alone; empty: there is none.
 	Link string `json:"link,omitempty"`
 	// Details are what the server says of it, for those who may know; nil: nothing.

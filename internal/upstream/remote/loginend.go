@@ -2,33 +2,40 @@ package remote
 
 import (
 	"bytes"
+	"encoding/json"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// errLoginEnded retires a session with a server when its login has ended.
-var errLoginEnded error = loginEnded{}
+// errNeedsLogin retires a session with a server that wants a login for its lists, when that has ended or is not made
+// yet.
+var errNeedsLogin error = needsLogin{}
 
-type loginEnded struct{}
+type needsLogin struct{}
 
-func (loginEnded) Error() string { return "the login at the server has ended" }
+func (needsLogin) Error() string { return "the server wants a login for its lists" }
 
 // Planned says that the end is no failure of the server: see handshake.IsPlanned.
-func (loginEnded) Planned() bool { return true }
+func (needsLogin) Planned() bool { return true }
 
-// loginEnd notices that the login of a session has ended, by a list that the server refuses after it has given one. It
-// has the session retired: one in its place has the lists of before, and asks for the login, and calls that the server
-// has taken before are answered. It is safe for concurrent use; a nil *loginEnd notices nothing.
+// loginEnd notices that a session needs a login, by a list that the server refuses: after it has given one, as the
+// login has ended, or that of its tools, as nobody has logged in yet. It has the session retired: one in its place has
+// the lists of before, or the tool login, and calls that the server has taken before are answered. It is safe for
+// concurrent use; a nil *loginEnd notices nothing.
 type loginEnd struct {
 	loggedIn func() bool
+	// noteToolsNeedLogin has the next session be one in the place of one with the server, though that answers
+	// initialize.
+	noteToolsNeedLogin func()
 
-	mu      sync.Mutex          // guards what follows
-	asked   map[jsonrpc.ID]bool // requests for lists without an answer
-	hasList bool                // the server has given one to somebody who was logged in
+	mu      sync.Mutex            // guards what follows
+	asked   map[jsonrpc.ID]string // the methods of requests for lists without an answer
+	hasList bool                  // the server has given one to somebody who was logged in
 }
 
 // sent notes a message of the client.
@@ -43,7 +50,7 @@ func (e *loginEnd) sent(msg []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.asked) < maxAsked {
-		e.asked[m.ID] = true
+		e.asked[m.ID] = m.Method
 	}
 }
 
@@ -58,16 +65,25 @@ func (e *loginEnd) received(msg []byte) error {
 		return nil
 	}
 	m, err := jsonrpc.Parse(msg)
-	if err != nil || m.Kind != jsonrpc.Response || !e.asked[m.ID] {
+	if err != nil || m.Kind != jsonrpc.Response || e.asked[m.ID] == "" {
 		return nil
 	}
+	isOfTools := e.asked[m.ID] == mcp.MethodListTools
 	delete(e.asked, m.ID)
-	reason, _ := rawjson.MemberText(m.Error(), "data", "reason")
+	var data exchange.ErrorData
+	if raw, has := rawjson.Member(m.Error(), "data"); has {
+		_ = json.Unmarshal(raw, &data) // that of a server may be anything
+	}
+	isWanted := e.hasList || isOfTools && data.NeedsLogin
 	switch {
 	case m.Error() == nil:
 		e.hasList = e.hasList || e.loggedIn() // some servers give one to anybody
-	case e.hasList && reason == exchange.ReasonUnauthorized && !e.loggedIn():
-		return &wire.RetiredError{ID: m.ID, Err: errLoginEnded}
+		return nil
+	case data.Reason != exchange.ReasonUnauthorized, e.loggedIn(), !isWanted:
+		return nil
 	}
-	return nil
+	if isOfTools {
+		e.noteToolsNeedLogin()
+	}
+	return &wire.RetiredError{ID: m.ID, Err: errNeedsLogin}
 }

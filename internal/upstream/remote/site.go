@@ -30,6 +30,9 @@ const (
 	// legacyFor is how long a server counts as one that needs a handshake. Then it is
 	// asked again, because it may have been upgraded.
 	legacyFor = time.Hour
+	// needsLoginFor is how long a server that answers initialize to anybody counts as one that wants a login for its
+	// tools. Then it is asked again: it may be open now.
+	needsLoginFor = 10 * time.Minute
 )
 
 // site is what the sessions with one URL share: the HTTP client, the transport that was
@@ -45,6 +48,7 @@ type site struct {
 	kind     string     // the transport that was last found; empty: none
 	found    time.Time  // when
 	shared   Authorizer // of the sessions whose clients have no credentials; nil before the first
+	refused  time.Time  // when the list of tools was last refused to somebody who was not logged in; zero: never
 }
 
 func newSite() *site {
@@ -98,6 +102,20 @@ func (s *site) endSession() {
 	if last {
 		s.own.CloseIdleConnections()
 	}
+}
+
+// noteToolsNeedLogin notes that the list of tools was refused to somebody who is not logged in.
+func (s *site) noteToolsNeedLogin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = time.Now()
+}
+
+// toolsNeedLogin reports whether it was lately.
+func (s *site) toolsNeedLogin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.refused.IsZero() && time.Since(s.refused) < needsLoginFor
 }
 
 // remember notes the transport that reached the server.

@@ -145,6 +145,11 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	}
 	u = u.forPrincipal(ctx)
 	u.notes = u.newNotes(ctx)
+	if u.site.toolsNeedLogin() {
+		if stand := u.standIn(ctx)(); stand != nil {
+			return stand, nil
+		}
+	}
 	x, release := u.exchange(ctx)
 	c, err := u.connect(exchange.Quietly(ctx), x)
 	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && denied.NeedsPerson {
@@ -164,7 +169,8 @@ func (u URL) loginEnd(ctx context.Context) *loginEnd {
 	if !u.mayStandIn(ctx) {
 		return nil
 	}
-	return &loginEnd{loggedIn: u.Credentials.(standin.Asker).LoggedIn, asked: make(map[jsonrpc.ID]bool)}
+	return &loginEnd{loggedIn: u.Credentials.(standin.Asker).LoggedIn, noteToolsNeedLogin: u.site.noteToolsNeedLogin,
+		asked: make(map[jsonrpc.ID]string)}
 }
 
 // IsPerPrincipal reports whether each principal of the gateway has credentials of its own, so that no session may be
