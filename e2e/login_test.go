@@ -6,11 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -240,11 +237,10 @@ var (
 	codeOf   = regexp.MustCompile(`type the code (\S+) there`)
 )
 
-// Where there is no browser and the issuer has the device flow (RFC 8628), a person types a code on another device.
-func TestLoginOnAnotherDevice(t *testing.T) {
-	t.Parallel()
-	_, base := startProtected(t, startProgram(t, nil, node(t), "provider.mjs", "device").url, "")
-	server := base + "/jwt/mcp"
+// logInOnAnotherDevice runs sse-server login, and has a person type its code on another device. It returns the program,
+// which has ended.
+func logInOnAnotherDevice(t *testing.T, server string) *running {
+	t.Helper()
 	cmd := exec.Command(built(t, "sse-server"), "login", server, "--no-browser")
 	cmd.Env = ssetest.WithState(t)
 	p := run(t, cmd)
@@ -274,153 +270,15 @@ func TestLoginOnAnotherDevice(t *testing.T) {
 	if err := p.wait(); err != nil {
 		t.Fatalf("login: %v\n%s%s", err, p.out.String(), p.log.String())
 	}
+	return p
+}
+
+// Where there is no browser and the issuer has the device flow (RFC 8628), a person types a code on another device.
+func TestLoginOnAnotherDevice(t *testing.T) {
+	t.Parallel()
+	_, base := startProtected(t, startProgram(t, nil, node(t), "provider.mjs", "device").url, "")
+	server := base + "/jwt/mcp"
+	p := logInOnAnotherDevice(t, server)
 	ssetest.WantText(t, "what login prints", p.out.String(), "Logged in at "+server, "It is renewed as needed.")
 	useGoSDK(t, &mcp.StreamableClientTransport{Endpoint: startGateway(t, "--url", server).url})
-}
-
-// secretOf matches a line of clients/provider.mjs with something that nobody else may see.
-var secretOf = regexp.MustCompile(`(?m)^secret (\S+)$`)
-
-// processList returns the arguments of all processes from now on, until the returned function is called.
-func processList(t *testing.T) (stop func() string) {
-	t.Helper()
-	ended, seen, done := make(chan struct{}), map[string]bool{}, make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			entries, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-			for _, entry := range entries {
-				if arguments, err := os.ReadFile(entry); err == nil {
-					seen[strings.ReplaceAll(string(arguments), "\x00", " ")] = true
-				}
-			}
-			select {
-			case <-ended:
-				return
-			case <-time.After(2 * time.Millisecond):
-			}
-		}
-	}()
-	stop = sync.OnceValue(func() string {
-		close(ended)
-		<-done
-		return strings.Join(slices.Collect(maps.Keys(seen)), "\n")
-	})
-	t.Cleanup(func() { stop() })
-	return stop
-}
-
-// No token, code or verifier is in a log, an error, a metric, a trace, an address or text of a page, the process list or
-// what is remembered: not at the login, a refresh, its end, or a logout.
-func TestNobodySeesASecretOfALogin(t *testing.T) {
-	traces := &output{}
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		_, _ = traces.Write(body) // protobuf has texts as they are
-	}))
-	defer collector.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
-	issuer := startProgram(t, nil, node(t), "provider.mjs")
-	_, base := startProtected(t, issuer.url, "")
-	server, dir := base+"/jwt/mcp", t.TempDir()
-	page, script := filepath.Join(dir, "page"), filepath.Join(dir, "browser")
-	follow, err := filepath.Abs(filepath.Join(clientsDir, "follow.mjs"))
-	ssetest.Must(t, err)
-	ssetest.Must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nexec %s %s \"$1\" > %s 2>&1\n", node(t), follow, page), 0o700))
-	t.Setenv("BROWSER", script)
-	processes := processList(t)
-	seen := map[string]string{}
-
-	a := startAgent(t, "--url", server, "--log-level", "debug")
-	for isThere := false; !isThere; { // until the test is over
-		tools, err := a.ListTools(within(t), nil)
-		ssetest.Must(t, err)
-		isThere = slices.ContainsFunc(tools.Tools, func(tool *mcp.Tool) bool { return tool.Name == "echo" })
-		<-time.After(50 * time.Millisecond)
-	}
-	g := startGateway(t, "--url", server)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "0"}, nil).
-		Connect(within(t), &mcp.StreamableClientTransport{Endpoint: g.url}, nil)
-	ssetest.Must(t, err)
-	defer session.Close()
-	look := func(when string) {
-		for _, at := range []string{"/metrics", "/status", "/readyz"} {
-			seen[at+" "+when] = g.adminGet(at)
-		}
-		for _, at := range []string{"", "?page=state.json"} {
-			req, err := http.NewRequestWithContext(within(t), http.MethodGet, g.url+at, nil)
-			ssetest.Must(t, err)
-			req.Header.Set("Accept", "text/html")
-			resp, err := newHTTP(t).Do(req)
-			ssetest.Must(t, err)
-			body, err := io.ReadAll(resp.Body)
-			ssetest.Must(t, err)
-			resp.Body.Close()
-			seen["the page"+at+" "+when] = string(body)
-		}
-		_ = filepath.WalkDir(filepath.Join(ssetest.StateDir(t), "sse-server"), func(path string, d fs.DirEntry, _ error) error {
-			if isLogin := strings.HasSuffix(filepath.Dir(path), "logins") && strings.HasSuffix(path, ".json"); d.IsDir() || isLogin {
-				return nil
-			}
-			data, err := os.ReadFile(path)
-			seen[path+" "+when] = string(data)
-			return err
-		})
-	}
-	program := func(args ...string) {
-		cmd := exec.Command(built(t, "sse-server"), args...)
-		cmd.Env = ssetest.WithState(t)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-		seen[strings.Join(args, " ")] = string(out)
-	}
-	text, _ := callEcho(t, session)
-	ssetest.Want(t, "a call with the login", text, "hi")
-	look("with the login")
-
-	expireLogin(t)
-	_, kept := keptLogin(t)
-	was := kept["accessToken"]
-	text, _ = callEcho(t, session)
-	ssetest.Want(t, "a call with the refreshed login", text, "hi")
-	if _, kept = keptLogin(t); kept["accessToken"] == was {
-		t.Error("the login is not refreshed")
-	}
-	program("logins")
-	program("logins", "--json")
-
-	endLogin(t)
-	text, isError := callEcho(t, session)
-	seen["a call after the end"] = text
-	ssetest.Want(t, "a call after the end fails", isError, true)
-	look("after the end")
-	needed, _ := g.metric("mcp_sse_login_needed")
-	ssetest.Want(t, "mcp_sse_login_needed", needed, 1)
-	program("logout", server)
-	_ = session.Close()
-	_ = a.Close()
-	g.stop()
-	lastPage, err := os.ReadFile(page)
-	ssetest.Must(t, err)
-	seen["the last page"] = string(lastPage)
-	seen["the process list"], seen["the traces"] = processes(), traces.String()
-	seen["the log of stdio"], seen["the log of the gateway"], seen["what it prints"] = a.log.String(), g.log.String(), g.out.String()
-
-	ssetest.WantText(t, "the last page", seen["the last page"], "200 http://127.0.0.1:", "/done")
-	ssetest.WantText(t, "the process list", seen["the process list"], follow+" http://127.0.0.1:", "/start/")
-	ssetest.WantText(t, "the traces", seen["the traces"], "tools/call echo")
-	secrets := secretOf.FindAllStringSubmatch(issuer.log.String(), -1)
-	if len(secrets) < 7 { // code, verifier, two tokens; a refresh token, and two tokens for it
-		t.Errorf("the issuer has seen %d secrets", len(secrets))
-	}
-	for _, secret := range secrets {
-		for where, text := range seen {
-			if strings.Contains(text, secret[1]) {
-				t.Errorf("%s has the secret %.6s…", where, secret[1])
-			}
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ type rotating struct {
 	access   map[string]bool
 	refresh  map[string]bool
 	renewals int // refresh tokens that were used up
+	secrets  []string
 }
 
 func startRotating(t *testing.T) *rotating {
@@ -78,7 +80,7 @@ func startRotating(t *testing.T) *rotating {
 	})
 	routes.HandleFunc("/register", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]any{"client_id": "c"}) })
 	routes.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
-		back := url.Values{"code": {"code"}, "state": {r.FormValue("state")}}
+		back := url.Values{"code": {rand.Text()}, "state": {r.FormValue("state")}}
 		http.Redirect(w, r, r.FormValue("redirect_uri")+"?"+back.Encode(), http.StatusFound)
 	})
 	routes.HandleFunc("/token", i.serveToken)
@@ -97,6 +99,23 @@ func (i *rotating) renewed() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.renewals
+}
+
+// forget has the issuer forget all access tokens, and all refresh tokens too if the logins are to end.
+func (i *rotating) forget(ends bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	clear(i.access)
+	if ends {
+		clear(i.refresh)
+	}
+}
+
+// seen returns the codes, verifiers and tokens that have passed.
+func (i *rotating) seen() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.secrets)
 }
 
 func (i *rotating) serveToken(w http.ResponseWriter, r *http.Request) {
@@ -126,6 +145,11 @@ func (i *rotating) serveToken(w http.ResponseWriter, r *http.Request) {
 	}
 	access, fresh := rand.Text(), rand.Text()
 	i.access[access], i.refresh[fresh] = true, true
+	for _, one := range []string{r.FormValue("code"), r.FormValue("code_verifier"), was, access, fresh} {
+		if one != "" {
+			i.secrets = append(i.secrets, one)
+		}
+	}
 	i.mu.Unlock()
 	data, _ := json.Marshal(map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": 3600, "refresh_token": fresh})
 	if isRefresh && stopAt == "answering" {

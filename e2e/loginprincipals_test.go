@@ -92,9 +92,15 @@ func writeTokensOfTwo(t *testing.T) string {
 func fileOfOwnLogins(t *testing.T, more string) string {
 	t.Helper()
 	_, base := startProtected(t, startIssuer(t), "")
+	return fileOfOwnLoginsAt(t, base+"/jwt/mcp", more)
+}
+
+// fileOfOwnLoginsAt is fileOfOwnLogins for a server that is there.
+func fileOfOwnLoginsAt(t *testing.T, server, more string) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "gw.yaml")
 	ssetest.Must(t, os.WriteFile(file, fmt.Appendf(nil, "public-url: https://%s\n%sservers:\n  notes: {url: %q, login: per-principal}\n",
-		publicHost, more, base+"/jwt/mcp"), 0o600))
+		publicHost, more, server), 0o600))
 	return file
 }
 
@@ -225,8 +231,14 @@ func writeCertificate(t *testing.T, certFile, keyFile string) {
 	ssetest.Must(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 }
 
-// logInByPage logs a principal in by the link of its client, and returns the secret of that.
-func logInByPage(t *testing.T, g *gateway, who string) (ticket string) {
+// ownLogin is what a principal's browser gets at a login.
+type ownLogin struct {
+	ticket, cookie string
+	onward, last   string // pages: after the form, and the last one with its address
+}
+
+// logInByPage logs a principal in by the link that its client gets.
+func logInByPage(t *testing.T, g *gateway, who string) (got ownLogin) {
 	t.Helper()
 	link, browser := wantMissing(t, g, who), publicClient(t, g, "")
 	read := func(resp *http.Response, err error) string {
@@ -234,6 +246,10 @@ func logInByPage(t *testing.T, g *gateway, who string) (ticket string) {
 		defer resp.Body.Close()
 		page, err := io.ReadAll(resp.Body)
 		ssetest.Must(t, err)
+		got.last = resp.Request.URL.String() + " " + string(page)
+		for _, cookie := range resp.Cookies() {
+			got.cookie = cmp.Or(got.cookie, cookie.Value)
+		}
 		return string(page)
 	}
 	ssetest.WantText(t, "page", read(browser.Get(link)), "needs your login at the server <strong>notes</strong>")
@@ -243,12 +259,13 @@ func logInByPage(t *testing.T, g *gateway, who string) (ticket string) {
 	ssetest.Must(t, err)
 	form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	form.Header.Set("Origin", "https://"+publicHost)
-	found := leadsOn.FindStringSubmatch(read(browser.Do(form)))
+	got.ticket, got.onward = ticket, read(browser.Do(form))
+	found := leadsOn.FindStringSubmatch(got.onward)
 	if found == nil {
 		t.Fatalf("the form leads nowhere:\n%s", g.log.Tail())
 	}
 	ssetest.WantText(t, "last page", read(browser.Get(html.UnescapeString(found[1]))), "You are logged in.")
-	return ticket
+	return got
 }
 
 // Two principals log in at oidc-provider, each by the link of its own client, and neither uses the login of the other,
@@ -258,7 +275,7 @@ func TestPrincipalsLogInAtARealIssuer(t *testing.T) {
 	file := fileOfPrincipals(t, "")
 	start := func() *gateway { return startGateway(t, "--config", file) }
 	g := start()
-	tickets := []string{logInByPage(t, g, "alice")}
+	tickets := []string{logInByPage(t, g, "alice").ticket}
 	wantWorks(t, g, "alice")
 	wantMissing(t, g, "bob")
 	log := g.log.String()
@@ -266,7 +283,7 @@ func TestPrincipalsLogInAtARealIssuer(t *testing.T) {
 	g = start()
 	wantWorks(t, g, "alice")
 	wantMissing(t, g, "bob")
-	tickets = append(tickets, logInByPage(t, g, "bob"))
+	tickets = append(tickets, logInByPage(t, g, "bob").ticket)
 	wantWorks(t, g, "bob")
 	wantWorks(t, g, "alice")
 	log += g.log.String()

@@ -1,9 +1,9 @@
 // An OAuth issuer for tests: oidc-provider with resource indicators, dynamic registration,
 // introspection and revocation, in which alice is logged in and consents to all. It prints its
-// URL, and on stderr each code, verifier and token that passes. Tokens for a resource whose path begins with /opaque are
-// opaque, others are JWTs. With "device" it has the device flow too, and with "rotates" it takes each refresh token once,
-// whoever has it. With "documents=URL" it registers no clients, and takes client id metadata documents, all of which it
-// reads from the gateway at that URL, whatever their host.
+// URL, and on stderr each code, device code, verifier and token that passes. Tokens for a resource whose path begins
+// with /opaque are opaque, others are JWTs. With "device" it has the device flow too, and with "rotates" it takes each
+// refresh token once, whoever has it. With "documents=URL" it registers no clients, and takes client id metadata
+// documents, all of which it reads from the gateway at that URL, whatever their host.
 //
 //   node provider.mjs [device] [rotates] [documents=URL]
 import { createServer } from "node:http";
@@ -70,7 +70,8 @@ server.on("request", async (req, res) => {
   await provider.interactionFinished(req, res, result, { mergeWithLastSubmission: true });
 });
 provider.on("grant.success", ({ oidc: { params }, body }) => {
-  for (const one of [params.code, params.code_verifier, params.refresh_token, body.access_token, body.refresh_token]) {
+  const given = [body.access_token, body.refresh_token, body.id_token];
+  for (const one of [params.code, params.code_verifier, params.device_code, params.refresh_token, ...given]) {
     if (one) console.error(`secret ${one}`);
   }
 });
