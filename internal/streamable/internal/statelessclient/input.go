@@ -157,7 +157,7 @@ func (k *pooledCall) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc
 const visitKey = "url-"
 
 // refusesVisit reports whether the client's person did not agree to a visit that the server wanted first. The client
-// then gets the server's error: to ask again would have no end.
+// then gets what the server says: to ask again would have no end.
 func (q *request) refusesVisit() bool {
 	answers, _ := q.inputResponses() // it has been checked
 	for key, answer := range answers {
@@ -174,17 +174,25 @@ func (q *request) refusesVisit() bool {
 func (pc *pooledConn) askURLs(a *reply, q *request, e *jsonrpc.Error) {
 	data, _ := e.Data.(json.RawMessage)
 	list, _ := rawjson.Member(data, "elicitations")
-	requests, n := json.RawMessage("{}"), 0
+	requests, n, saysAll := json.RawMessage("{}"), 0, true
 	rawjson.Each(list, func(params json.RawMessage) {
 		if params[0] != '{' || n >= stateless.MaxInputs {
 			return
 		}
 		n++
+		url, _ := rawjson.MemberText(params, "url")
+		saysAll = saysAll && strings.Contains(e.Message, url)
 		params = rawjson.SetMember(params, json.RawMessage(`"url"`), "mode")
 		asked := stateless.InputRequest(mcp.MethodElicit, params)
 		requests = rawjson.SetMember(requests, asked, visitKey+strconv.Itoa(n))
 	})
 	switch {
+	case n > 0 && saysAll && q.Method == mcp.MethodCallTool && q.refusesVisit():
+		result, _ := json.Marshal(map[string]any{ // never fails
+			"resultType": "complete", "isError": true,
+			"content": []map[string]string{{"type": "text", "text": e.Message}},
+		})
+		a.result(stateless.Signed(result, pc.info()))
 	case n == 0 || !stateless.AsksInput(q.Method) || q.refusesVisit():
 		e.Code = jsonrpc.CodeInternalError
 		a.fail(http.StatusOK, e)

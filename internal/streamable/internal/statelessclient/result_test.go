@@ -121,16 +121,25 @@ func TestErrorsOfTheServer(t *testing.T) {
 	}
 }
 
-// A person who does not agree to a visit is not asked again: the client gets the error, whose text has the address.
+// A person who does not agree to a visit is not asked again: the client gets the text as the error of its tool if that
+// has the address, and else the error of the server.
 func TestVisitsThatArePutOff(t *testing.T) {
-	for action, want := range map[string]string{"accept": `"result":{"resultType":"input_required"`, "decline": `"error":{"code":-32603,"message":"log in at https://a"`, "cancel": `"error":{"code":-32603,`} {
+	const asText = `"content":[{"text":"log in at https://a","type":"text"}],"isError":true,"resultType":"complete"`
+	for name, c := range map[string]struct{ method, says, action, want string }{
+		"agrees":               {"tools/call", "log in at https://a", "accept", `"result":{"resultType":"input_required"`},
+		"declines":             {"tools/call", "log in at https://a", "decline", asText},
+		"cancels":              {"tools/call", "log in at https://a", "cancel", asText},
+		"a text without it":    {"tools/call", "log in", "decline", `"error":{"code":-32603,"message":"log in","data":{"elicitations":[`},
+		"no tool":              {"prompts/get", "log in at https://a", "decline", `"error":{"code":-32603,"message":"log in at https://a"`},
+		"no tool, and cancels": {"prompts/get", "log in at https://a", "cancel", `"error":{"code":-32603,`},
+	} {
 		f := newFixture(t, quiet)
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			c.fail(m, `{"code":-32042,"message":"log in at https://a","data":{"elicitations":[{"mode":"url","url":"https://a","message":"x","elicitationId":"e"}]}}`)
+		f.server.serve = func(conn *conn, m *jsonrpc.Message) {
+			conn.fail(m, `{"code":-32042,"message":"`+c.says+`","data":{"elicitations":[{"mode":"url","url":"https://a","message":"x","elicitationId":"e"}]}}`)
 		}
-		r := f.do(t, ask{method: "tools/call", params: `{"name":"t","inputResponses":{"url-1":{"action":"` + action + `"}}}`, capabilities: `{"elicitation":{"url":{}}}`})
-		if got := string(r.last()); r.Code != 200 || !strings.Contains(got, want) {
-			t.Errorf("%s: got %d %s, want %s", action, r.Code, got, want)
+		r := f.do(t, ask{method: c.method, params: `{"name":"t","inputResponses":{"url-1":{"action":"` + c.action + `"}}}`, capabilities: `{"elicitation":{"url":{}}}`})
+		if got := string(r.last()); r.Code != 200 || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %d %s, want %s", name, r.Code, got, c.want)
 		}
 	}
 }
