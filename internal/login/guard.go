@@ -34,6 +34,7 @@ var (
 // needs https but on loopback. It looks at each URL, also at those of redirects, and at the address of each connection,
 // whatever DNS says. With a proxy DNS is the proxy's, and the URLs alone are looked at.
 type guard struct {
+	dialer          net.Dialer // of direct
 	direct, proxied *http.Transport
 	proxy           func(*http.Request) (*url.URL, error)
 
@@ -53,14 +54,14 @@ func newGuard(transport *http.Transport, server netip.Addr) *guard {
 	if g.proxy == nil {
 		g.proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
-	dialer := net.Dialer{Timeout: askTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+	g.dialer = net.Dialer{Timeout: askTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil || !g.permits(at.Addr()) {
 			return errInside
 		}
 		return nil
 	}}
-	g.direct.DialContext = dialer.DialContext
+	g.direct.DialContext = g.dialer.DialContext
 	return g
 }
 
