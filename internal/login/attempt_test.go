@@ -45,16 +45,31 @@ func TestLogin(t *testing.T) {
 		"metadata document":                            {set: func(w *world) { w.documents, w.noRegistration = true, true }, options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "the client that https://gw.example.com/client.json describes"},
 		"metadata document, not taken":                 {options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "a client registered"},
 		"no registration":                              {set: func(w *world) { w.noRegistration = true }, fails: "registers no clients: register one there by hand"},
-		"resource refused":                             {set: func(w *world) { w.refused = true }, fails: `the issuer refused the login: "invalid_target"`},
-		"resource refused, and left out":               {set: func(w *world) { w.refused = true }, options: func(_ *world, o *Options) { o.NoResource = true }},
-		"issuer of another name":                       {set: func(w *world) { w.named = "https://evil.example" }, fails: "they are of another issuer"},
-		"another issuer than was named":                {options: func(_ *world, o *Options) { o.ClientID, o.Issuer = "by-hand", "https://good.example" }, fails: "not of https://good.example"},
-		"no PKCE":                                      {set: func(w *world) { w.noPKCE = true }, fails: "PKCE with S256"},
-		"metadata of another resource":                 {set: func(w *world) { w.resource = "https://other.example/mcp" }, fails: "they are of another resource"},
-		"metadata of another path":                     {set: func(w *world) { w.resource = w.server.URL + "/mcp2" }, fails: "they are of another resource"},
-		"no metadata of a named issuer":                {set: func(w *world) { w.noMetadata = true }, fails: "has no metadata at"},
-		"iss of another issuer":                        {set: func(w *world) { w.iss = "https://evil.example" }, fails: "the answer is of another issuer"},
-		"no login":                                     {set: func(w *world) { w.isOpen, w.noResource, w.noMetadata = true, true, true }, fails: ErrNoLogin.Error()},
+		"registration refused, 400": {set: func(w *world) {
+			w.registration = answers(400, "application/json", `{"error":"invalid_redirect_uri","error_description":"no x of https://a"}`)
+		}, fails: `the issuer registers no client: it says "invalid_redirect_uri": register one there by hand`},
+		"registration refused, 400 without an error": {set: func(w *world) { w.registration = answers(400, "application/json", `{}`) },
+			fails: `the issuer registers no client: it says "": register one there by hand`},
+		"registration refused, 403": {set: func(w *world) { w.registration = answers(403, "text/html", "<p>no of https://a") },
+			fails: "the issuer registers no client: registration failed with status 403 Forbidden: register one there by hand"},
+		"registration, an empty client_id": {set: func(w *world) {
+			w.registration = answers(201, "application/json", `{"client_id":"","client_secret":"s"}`)
+		},
+			fails: "the issuer registers no client: registration response is missing required 'client_id' field: register one there by hand"},
+		"registration, HTML": {set: func(w *world) { w.registration = answers(201, "text/html", "<p>client_id") },
+			fails: "the issuer registers no client: failed to decode successful registration response: register one there by hand"},
+		"registration, HTML and 400": {set: func(w *world) { w.registration = answers(400, "text/html", "<p>client_id") },
+			fails: "the issuer registers no client: failed to decode registration error response: register one there by hand"},
+		"resource refused":               {set: func(w *world) { w.refused = true }, fails: `the issuer refused the login: "invalid_target"`},
+		"resource refused, and left out": {set: func(w *world) { w.refused = true }, options: func(_ *world, o *Options) { o.NoResource = true }},
+		"issuer of another name":         {set: func(w *world) { w.named = "https://evil.example" }, fails: "they are of another issuer"},
+		"another issuer than was named":  {options: func(_ *world, o *Options) { o.ClientID, o.Issuer = "by-hand", "https://good.example" }, fails: "not of https://good.example"},
+		"no PKCE":                        {set: func(w *world) { w.noPKCE = true }, fails: "PKCE with S256"},
+		"metadata of another resource":   {set: func(w *world) { w.resource = "https://other.example/mcp" }, fails: "they are of another resource"},
+		"metadata of another path":       {set: func(w *world) { w.resource = w.server.URL + "/mcp2" }, fails: "they are of another resource"},
+		"no metadata of a named issuer":  {set: func(w *world) { w.noMetadata = true }, fails: "has no metadata at"},
+		"iss of another issuer":          {set: func(w *world) { w.iss = "https://evil.example" }, fails: "the answer is of another issuer"},
+		"no login":                       {set: func(w *world) { w.isOpen, w.noResource, w.noMetadata = true, true, true }, fails: ErrNoLogin.Error()},
 		"two answers in one at the token endpoint": {set: func(w *world) {
 			w.token = answers(200, "application/json", `{"access_token":"a","token_type":"Bearer"}{"access_token":"b","token_type":"Bearer"}`)
 		}, fails: "gave no token that can be read"},
@@ -62,6 +77,9 @@ func TestLogin(t *testing.T) {
 		"an error at the token endpoint": {set: func(w *world) {
 			w.token = answers(500, "application/json", `{"error":"server_error","error_description":"x"}`)
 		}, fails: `answered 500 "server_error"`},
+		"resource refused at the token endpoint": {set: func(w *world) {
+			w.token = answers(400, "application/json", `{"error":"invalid_target","error_description":"x"}`)
+		}, fails: `answered 400 "invalid_target"`},
 		"a token that no header can have": {set: func(w *world) { w.token = answers(200, "application/json", `{"access_token":"a\r\nX: y"}`) }, fails: "no header can have"},
 		"a token of another type":         {set: func(w *world) { w.token = answers(200, "application/json", `{"access_token":"a","token_type":"DPoP"}`) }, fails: `of the type "DPoP"`},
 		"a redirect of the token endpoint": {set: func(w *world) {

@@ -52,6 +52,7 @@ type world struct {
 	activate       string       // verification_uri; default: the issuer's
 	interval       int          // of the device code, in seconds; default 1
 	token          func(w http.ResponseWriter, r *http.Request) (handled bool)
+	registration   func(w http.ResponseWriter, r *http.Request) (handled bool)
 	register       func() // is called before a client is registered; nil: nothing is done
 
 	mu         sync.Mutex
@@ -155,6 +156,9 @@ func (w *world) pathAt(path string) string {
 func (w *world) serveIssuer(rw http.ResponseWriter, r *http.Request) {
 	r.URL.Path = w.pathAt(r.URL.Path)
 	if r.URL.Path == "/token" && w.token != nil && w.token(rw, r) {
+		return
+	}
+	if r.URL.Path == "/register" && w.registration != nil && w.registration(rw, r) {
 		return
 	}
 	if r.URL.Path == "/register" && w.register != nil {

@@ -68,7 +68,11 @@ func TestSource(t *testing.T) {
 		"the issuer fails, soon":                  {set: func(w *world) { w.token = afterLogin(answers(503, "text/plain", "x")) }, change: soon, want: "same", asked: 1, logs: "answered 503"},
 		"the issuer fails, expired": {set: func(w *world) { w.token = afterLogin(answers(503, "text/html", "<p>no")) }, change: expire, want: `answered 503 "Service Unavailable"`, asked: 1,
 			logs: "answered 503"},
-		"the issuer answers HTML":       {set: func(w *world) { w.token = afterLogin(answers(200, "text/html", "<p>no")) }, change: expire, want: "gave no token that can be read", asked: 1},
+		"the issuer answers HTML": {set: func(w *world) { w.token = afterLogin(answers(200, "text/html", "<p>no")) }, change: expire, want: "gave no token that can be read", asked: 1},
+		"the issuer refuses the resource": {set: func(w *world) { w.token = afterLogin(answers(400, "application/json", `{"error":"invalid_target"}`)) }, change: expire,
+			want: `answered 400 "invalid_target"`, asked: 1, logs: "invalid_target"},
+		"the issuer refuses the resource, soon": {set: func(w *world) { w.token = afterLogin(answers(400, "application/json", `{"error":"invalid_target"}`)) }, change: soon,
+			want: "same", asked: 1, logs: "invalid_target"},
 		"the issuer takes no client":    {change: func(l *Login) { expire(l); l.Client.ID = "x" }, want: `answered 400 "invalid_client"`, asked: 1},
 		"the issuer ends it":            {change: func(l *Login) { expire(l); l.Refresh = "x" }, want: errEnded.Error(), asked: 1, ended: true, logs: "login ended"},
 		"the issuer ends it, soon":      {change: func(l *Login) { soon(l); l.Refresh = "x" }, want: "same", asked: 1, ended: true},
@@ -122,6 +126,40 @@ func TestSource(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The clock of this machine is decades late for a while. Tokens are renewed as the server and that clock say, each
+// refresh token is used once, and when the clock is right again, the login is what it was.
+func TestClockThatJumps(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.rotates = true })
+	o := w.options(t)
+	first := w.mustLogIn(t, o)
+	want := func(when string, s *source, refused, before string, isNew bool) string {
+		t.Helper()
+		got, _, err := header(t, s, refused)
+		ssetest.Must(t, err)
+		ssetest.Want(t, when+": the token is another", got != before, isNew)
+		ssetest.Want(t, when+": the token is good", w.access[strings.TrimPrefix(got, "Bearer ")], true)
+		return got
+	}
+	got := "Bearer " + first.Access
+	synctest.Test(t, func(t *testing.T) { // where it is the year 2000
+		s := process(o)
+		got = want("a token of the future", s, "", got, false)
+		got = want("the server refuses it", s, got, got, true)
+		got = want("a token of then", s, "", got, false)
+		time.Sleep(59*time.Minute + 30*time.Second)
+		got = want("a minute before its end", s, "", got, true)
+		time.Sleep(2 * time.Hour)
+		got = want("after its end", s, "", got, true)
+	})
+	got = want("the clock is right again", process(o), "", got, true)
+	want("and goes on", process(o), "", got, false)
+	ssetest.Want(t, "requests for tokens", w.count("/token"), 5)
+	l, _, err := o.Store.Newest(o.Server)
+	ssetest.Must(t, err)
+	ssetest.Want(t, "the login goes on", l.Ended.IsZero() && w.renews(l.Refresh), true)
+	ssetest.Want(t, "somebody has logged in then", l.At.Equal(first.At), true)
 }
 
 // An issuer that has forgotten the client renews nothing, and the server does not take the token: people are asked to log
