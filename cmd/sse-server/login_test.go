@@ -359,12 +359,16 @@ func TestLoginIsNotForStrangers(t *testing.T) {
 // with a link or a token.
 func TestMissingLoginIsSaid(t *testing.T) {
 	remote, env := newProtected(t), clitest.State(t)
-	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
 	client := newClient(t, &http.Transport{})
 	session := connectTo(t, p.url)
 	ssetest.Want(t, "tools", toolsOf(t, session), "login")
 	look := func(path string) string {
-		request := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, p.base()+path, nil))
+		base := p.admin
+		if strings.HasPrefix(path, "/mcp") {
+			base = p.base()
+		}
+		request := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil))
 		request.Header.Set("Accept", "application/json")
 		resp, err := client.Do(request)
 		ssetest.Must(t, err)
@@ -380,8 +384,13 @@ func TestMissingLoginIsSaid(t *testing.T) {
 	ssetest.WantText(t, "/readyz", look("/readyz"), `"not ready"`, "the server is waiting for a login: run in a terminal: "+command)
 	ssetest.WantText(t, "/metrics", look("/metrics"), "\nmcp_sse_login_needed 1\n")
 	ssetest.WantText(t, "state", look("/mcp?page=state.json"), `"state":"waiting for a login"`, `"loginCommand":"`+command+`"`)
+	ssetest.WantText(t, "/status", look("/status"), "waiting for a login", command)
 	remote.logIn(t, env)
 	awaitTools(t, session, "whoami")
+	for status := look("/status"); strings.Contains(status, "waiting for a login"); status = look("/status") {
+		<-time.After(50 * time.Millisecond) // until the test is over: all viewers share what is there for a second
+	}
+	ssetest.Want(t, "/status after the login has the command", strings.Contains(look("/status"), command), false)
 	ssetest.WantText(t, "/readyz after the login", look("/readyz"), `"ready"`)
 	ssetest.WantText(t, "/metrics after the login", look("/metrics"), "\nmcp_sse_login_needed 0\n")
 	if state := look("/mcp?page=state.json"); strings.Contains(state, "waiting for a login") || strings.Contains(state, "loginCommand") {

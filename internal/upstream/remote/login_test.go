@@ -407,3 +407,54 @@ func TestCallsWaitAfterAVisit(t *testing.T) {
 		ssetest.WantText(t, action, upstreamtest.Recv(t, conn), want)
 	}
 }
+
+// renewer are credentials whose first token the server takes for messages alone.
+type renewer struct{ refused chan string }
+
+func (r renewer) Authorizer(func() string, *slog.Logger) remote.Authorizer {
+	var renewed atomic.Bool
+	return func(_ context.Context, refused string) (string, error) {
+		if refused != "" {
+			r.refused <- refused
+			renewed.Store(true)
+		}
+		if renewed.Load() {
+			return "Bearer new", nil
+		}
+		return "Bearer old", nil
+	}
+}
+
+// A 401 at the GET of a session's stream is averted by another token, as at any message: what the server says there
+// reaches the client.
+func TestStreamIsOpenedWithANewToken(t *testing.T) {
+	gets := make(chan string, 8)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			body, _ := io.ReadAll(r.Body)
+			m, _ := jsonrpc.Parse(body)
+			legacyServer(w, r, m)
+			return
+		}
+		header := r.Header.Get("Authorization")
+		gets <- header
+		if header != "Bearer new" {
+			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		upstreamtest.Stream(w)("data: %s", `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(s.Close)
+	r := renewer{make(chan string, 8)}
+	conn := dialFor(t, remote.URL{Address: s.URL + "/mcp", Credentials: r, Transport: remote.TransportStreamable})
+	upstreamtest.Send(t, conn, upstreamtest.Initialize)
+	upstreamtest.Recv(t, conn)
+	upstreamtest.Send(t, conn, upstreamtest.Initialized)
+	ssetest.WantText(t, "from the stream", upstreamtest.Recv(t, conn), "list_changed")
+	ssetest.Want(t, "the first GET", <-gets, "Bearer old")
+	ssetest.Want(t, "the second GET", <-gets, "Bearer new")
+	ssetest.Want(t, "the token that was refused", <-r.refused, "Bearer old")
+	ssetest.Want(t, "more GETs and refusals", len(gets)+len(r.refused), 0)
+}

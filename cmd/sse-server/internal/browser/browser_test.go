@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,5 +80,18 @@ func TestIsThere(t *testing.T) {
 		{map[string]string{"SSH_TTY": "/dev/pts/1", "WAYLAND_DISPLAY": "wayland-0"}, false},
 	} {
 		ssetest.Want(t, fmt.Sprint(test.vars), IsThere(lookUp(test.vars)), test.want)
+	}
+}
+
+// No system opens an address by a shell, which would read it: "cmd /c start" is one.
+func TestNoProgramIsAShell(t *testing.T) {
+	shells := []string{"cmd", "start", "powershell", "pwsh", "sh", "bash", "dash", "zsh", "ksh", "fish", "env", "osascript", "wscript", "cscript", "mshta"}
+	for system, command := range programs {
+		for _, word := range command {
+			name := strings.TrimSuffix(strings.ToLower(word[strings.LastIndexAny(word, `/\`)+1:]), ".exe")
+			if slices.Contains(shells, name) || strings.EqualFold(word, "/c") || strings.HasPrefix(word, "-") {
+				t.Errorf("%s: %q is a shell", system, command)
+			}
+		}
 	}
 }

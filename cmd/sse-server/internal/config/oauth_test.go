@@ -84,6 +84,7 @@ func TestOAuthFaults(t *testing.T) {
 		"oauth: {isuer: https://login.example.com}\n":                                     `gw.yaml:1:8: oauth: unknown key "isuer", want one of client-id,`,
 		"oauth: https://login.example.com\n":                                              `want a mapping`,
 		good + "servers: {a: {oauth: {issuer: x}}}\n":                                     `unknown key "oauth" in servers.a`,
+		good + "url: https://a\nforward-header: {authorization: X-B}\n":                   "forward-header: Authorization: the remote server would get the tokens of ",
 		good + "url: https://a\nforward-header: [authorization]\n":                        "forward-header: Authorization: the remote server would get the tokens of ",
 		"public-url: http://gw.example.com\noauth: {issuer: https://login.example.com}\n": `gw.yaml: public-url: want a URL such as https:`,
 		"servers: {a: {scopes: [b]}}\n":                                                   "gw.yaml:1:23: scopes: has no effect without an issuer",
