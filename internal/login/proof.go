@@ -95,6 +95,7 @@ func (p *Page) serveProof(w http.ResponseWriter, r *http.Request) {
 			"again. If somebody else has sent you the link, close this page.")
 		return
 	}
+	p.setCookie(w, proofCookie, "", -1) // it is used up
 	p.beginLogin(w, r, t, func(a *Attempt) {
 		w.Header().Set("Location", a.Link())
 		w.WriteHeader(http.StatusSeeOther)

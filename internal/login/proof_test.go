@@ -85,6 +85,7 @@ func TestPrincipalOfTheIssuer(t *testing.T) {
 	ssetest.Want(t, "registrations before anybody has shown who that is", w.count("/register"), 0)
 	rec := g.get(back, cookie)
 	ssetest.Want(t, "status", rec.Code, http.StatusSeeOther)
+	ssetest.WantText(t, "the cookie that is used up", rec.Result().Cookies()[0], proofCookie, "=; Path=/; Max-Age=0")
 	ssetest.Want(t, "resources of the tokens", strings.Join(tokens.resources, " "), "https://gw.example.com/notes/mcp")
 	cookie = lastCookie(rec)
 	done := g.get(follow(t, rec.Header().Get("Location")), cookie)
