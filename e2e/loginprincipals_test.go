@@ -233,23 +233,33 @@ func writeCertificate(t *testing.T, certFile, keyFile string) {
 
 // ownLogin is what a principal's browser gets at a login.
 type ownLogin struct {
-	ticket, cookie string
-	onward, last   string // pages: after the form, and the last one with its address
+	ticket       string
+	cookies      []string // their values
+	onward, last string   // pages: after the form, and the last one with its address
 }
 
 // logInByPage logs a principal in by the link that its client gets.
 func logInByPage(t *testing.T, g *gateway, who string) (got ownLogin) {
 	t.Helper()
 	link, browser := wantMissing(t, g, who), publicClient(t, g, "")
+	note := func(resp *http.Response) {
+		for _, cookie := range resp.Cookies() {
+			if strings.HasPrefix(cookie.Name, "__Host-") && cookie.Value != "" {
+				got.cookies = append(got.cookies, cookie.Value)
+			}
+		}
+	}
+	browser.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+		note(r.Response)
+		return nil
+	}
 	read := func(resp *http.Response, err error) string {
 		ssetest.Must(t, err)
 		defer resp.Body.Close()
 		page, err := io.ReadAll(resp.Body)
 		ssetest.Must(t, err)
 		got.last = resp.Request.URL.String() + " " + string(page)
-		for _, cookie := range resp.Cookies() {
-			got.cookie = cmp.Or(got.cookie, cookie.Value)
-		}
+		note(resp)
 		return string(page)
 	}
 	ssetest.WantText(t, "page", read(browser.Get(link)), "needs your login at the server <strong>notes</strong>")

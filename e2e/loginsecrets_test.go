@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -243,44 +244,62 @@ func TestNobodySeesASecretOfALoginOnAnotherDevice(t *testing.T) {
 // keyFile has the key of ids, from which the key is derived that seals the logins of principals.
 const keyFile = "id-key"
 
-// Of the logins of principals the links, the cookies, the tokens of the gateway and the key are secrets too, and their
-// files have none: not after a refresh, nor after the end.
+// Of the logins of principals the links, the cookies, the tokens of the gateway and the key are secrets too, and so is
+// what a principal of the gateway's issuer shows there. Their files have none: not after a refresh, nor after the end.
 func TestNobodySeesASecretOfAPrincipal(t *testing.T) {
-	o := lookOn(t)
-	issuer := startRotating(t)
-	g := startGateway(t, "--config", fileOfOwnLoginsAt(t, issuer.URL+"/mcp", "auth-tokens-file: "+writeTokensOfTwo(t)+"\noperators: [alice]\n"))
-	page, alice := "https://"+publicHost+"/notes/mcp", publicClient(t, g, tokensOfTwo["alice"])
-	got := logInByPage(t, g, "alice")
-	o.seen["the page that leads on"], o.seen["the last page"] = got.onward, got.last
-	session := connectAs(t, g, "alice")
-	text, _ := callEcho(t, session)
-	ssetest.Want(t, "a call with the login", text, "hi")
-	o.lookAt("with the login", g, alice, page, "Bearer "+tokensOfTwo["alice"])
-	o.run("logins")
-	o.run("logins", "--json")
+	for name, isOfIssuer := range map[string]bool{"of the file of tokens": false, "of an issuer": true} {
+		t.Run(name, func(t *testing.T) {
+			o := lookOn(t)
+			issuer := startRotating(t)
+			more, who := "auth-tokens-file: "+writeTokensOfTwo(t)+"\noperators: [alice]\n", "alice"
+			proofs := func() []string { return nil }
+			if isOfIssuer {
+				tokens := startProgram(t, nil, node(t), "provider.mjs")
+				more += "oauth: {issuer: " + strconv.Quote(tokens.url) + ", page-client-id: page}\nscopes: [mcp]\n"
+				who = tokenOf(t, tokens.url, notesURL)
+				proofs = func() []string { return secretsOf(tokens) }
+			}
+			g := startGateway(t, "--config", fileOfOwnLoginsAt(t, issuer.URL+"/mcp", more))
+			g.url = "http://" + g.awaitMatch("the address", &g.log, regexp.MustCompile(`"addr":"([^"]+)"`)) + "/notes/mcp"
+			got := logInByPage(t, g, who)
+			o.seen["the page that leads on"], o.seen["the last page"] = got.onward, got.last
+			session := connectAs(t, g, who)
+			text, _ := callEcho(t, session)
+			ssetest.Want(t, "a call with the login", text, "hi")
+			operator := publicClient(t, g, tokensOfTwo["alice"])
+			o.lookAt("with the login", g, operator, notesURL, "Bearer "+tokensOfTwo["alice"])
+			o.run("logins")
+			o.run("logins", "--json")
 
-	issuer.forget(false)
-	text, _ = callEcho(t, session)
-	ssetest.Want(t, "a call with the refreshed login", text, "hi")
-	ssetest.Want(t, "refreshes", issuer.renewed(), 1)
-	issuer.forget(true)
-	text, isError := callEcho(t, session)
-	ssetest.Want(t, "a call after the end fails", isError, true)
-	next := pageLink.FindStringSubmatch(text)
-	if next == nil {
-		t.Fatalf("there is no link in %q", text)
+			issuer.forget(false)
+			text, _ = callEcho(t, session)
+			ssetest.Want(t, "a call with the refreshed login", text, "hi")
+			ssetest.Want(t, "refreshes", issuer.renewed(), 1)
+			issuer.forget(true)
+			text, isError := callEcho(t, session)
+			ssetest.Want(t, "a call after the end fails", isError, true)
+			next := pageLink.FindStringSubmatch(text)
+			if next == nil {
+				t.Fatalf("there is no link in %q", text)
+			}
+			o.seen["a call after the end"] = strings.ReplaceAll(text, next[1], "")
+			o.lookAt("after the end", g, operator, notesURL, "Bearer "+tokensOfTwo["alice"])
+			resp, body := post(t, g.url, "tools/list", "Authorization", "Bearer "+tokensOfTwo["alice"]+"x")
+			ssetest.Want(t, "status with a wrong token", resp.StatusCode, http.StatusUnauthorized)
+			o.seen["an answer to a wrong token"] = fmt.Sprint(resp.Header, body)
+			o.run("logins", "--json")
+			_ = session.Close()
+			g.stop()
+			o.noteGateway(g)
+			key, err := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", keyFile))
+			ssetest.Must(t, err)
+			if isOfIssuer { // code, verifier and two tokens: of the client, and of the proof
+				ssetest.Want(t, "secrets of the gateway's issuer", len(proofs()), 8)
+				ssetest.Want(t, "cookies", len(got.cookies), 2)
+			}
+			// Code, verifier, two tokens; a refresh token, and two tokens for it; and these.
+			o.wantNone(13, slices.Concat(issuer.seen(), proofs(), got.cookies, []string{got.ticket, next[1],
+				tokensOfTwo["alice"], tokensOfTwo["bob"], strings.TrimSpace(string(key))})...)
+		})
 	}
-	o.seen["a call after the end"] = strings.ReplaceAll(text, next[1], "")
-	o.lookAt("after the end", g, alice, page, "Bearer "+tokensOfTwo["alice"])
-	resp, body := post(t, g.url, "tools/list", "Authorization", "Bearer "+tokensOfTwo["alice"]+"x")
-	ssetest.Want(t, "status with a wrong token", resp.StatusCode, http.StatusUnauthorized)
-	o.seen["an answer to a wrong token"] = fmt.Sprint(resp.Header, body)
-	o.run("logins", "--json")
-	_ = session.Close()
-	g.stop()
-	o.noteGateway(g)
-	key, err := os.ReadFile(filepath.Join(ssetest.StateDir(t), "sse-server", keyFile))
-	ssetest.Must(t, err)
-	o.wantNone(13, append(issuer.seen(), got.ticket, got.cookie, next[1], tokensOfTwo["alice"], tokensOfTwo["bob"],
-		strings.TrimSpace(string(key)))...) // code, verifier, two tokens; a refresh token, and two tokens for it; and these
 }
