@@ -36,6 +36,8 @@ func (l *visitor) Advise(context.Context, *http.Response, bool) (again bool, ful
 
 func (l *visitor) LoggedIn() bool { return !l.isGone.Load() }
 
+func (l *visitor) Hindered() (string, bool) { return "", false }
+
 func (l *visitor) AwaitLogin(ctx context.Context) bool {
 	<-ctx.Done()
 	return false

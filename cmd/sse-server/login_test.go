@@ -39,6 +39,8 @@ type protected struct {
 	tokens   map[string]bool
 	whose    map[string]string // the person of a code or a token, if it is somebody else than "you"
 	ended    bool              // refresh tokens are good no more
+	isDown   bool              // the token endpoint fails
+	wants    string            // a scope that no login has; empty: none
 	banned   string            // an account that the issuer knows and the server refuses
 	secrets  []string
 	openings int // of the issuer's page
@@ -83,12 +85,25 @@ func newProtected(t *testing.T) *protected {
 		}
 	})
 	const metadata = "/.well-known/oauth-protected-resource/mcp"
-	routes.Handle("/mcp", auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: p.URL + metadata})(
+	wanting := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p.mu.Lock()
+			scope := p.wants
+			p.mu.Unlock()
+			if scope != "" && r.Header.Get("Authorization") != "" {
+				w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	routes.Handle("/mcp", wanting(auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{ResourceMetadataURL: p.URL + metadata})(
 		mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			return byPerson[p.whose[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]]
-		}, nil)))
+		}, nil))))
 	routes.Handle(metadata, auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{Resource: p.URL + "/mcp", AuthorizationServers: []string{p.URL}}))
 	routes.HandleFunc("/", p.serveIssuer)
 	return p
@@ -127,6 +142,10 @@ func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, back.String(), http.StatusFound)
 		return
 	case "/token":
+		if p.isDown {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		asked := p.codes[r.FormValue("code")]
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 		p.secrets, p.clients = append(p.secrets, r.FormValue("code_verifier")), append(p.clients, r.FormValue("client_id"))
@@ -328,6 +347,96 @@ func TestNobodyIsLoggedInYet(t *testing.T) {
 			remote.wantNoSecret(t, "the log", p.log.String())
 		})
 	}
+}
+
+// An issuer that is down for a while takes no server from a client, and has nobody log in: the lists are those of before,
+// a call is told to come later, and works once the issuer does. A client for which nothing is known hears it at once.
+func TestIssuerOfALoginIsDown(t *testing.T) {
+	for name, isKnown := range map[string]bool{"the lists are known": true, "nothing is known": false} {
+		t.Run(name, func(t *testing.T) {
+			remote, env := newProtected(t), clitest.State(t)
+			remote.logIn(t, env)
+			if isKnown {
+				p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
+				ssetest.Want(t, "tools", toolsOf(t, connectTo(t, p.url)), "whoami")
+				p.stop() // what the server said is kept then
+			}
+			fail := func(is bool) {
+				remote.mu.Lock()
+				defer remote.mu.Unlock()
+				remote.isDown = is
+				if is {
+					clear(remote.tokens)
+				}
+			}
+			fail(true)
+			p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
+			const why = `the issuer cannot renew the login now: the token endpoint answered 503 "Service Unavailable"; call again later`
+			_, body := get(t, newClient(t, &http.Transport{}), p.base()+"/readyz", "")
+			ssetest.WantText(t, "/readyz", body, "the issuer cannot renew the login now: the token endpoint answered 503")
+			if !isKnown {
+				_, err := tryConnect(t, p.url, "")
+				ssetest.WantText(t, "a client", err, why)
+				return
+			}
+			session := connectTo(t, p.url)
+			ssetest.Want(t, "tools", toolsOf(t, session), "whoami")
+			ssetest.Want(t, "a call", whoami(t, session), why)
+			fail(false)
+			awaitWhoami(t, session, why)
+			ssetest.Want(t, "pages of the issuer that were opened", remote.openings, 1)
+			if text := p.log.String(); strings.Contains(text, "run in a terminal") {
+				t.Errorf("the log has the command: %s", text)
+			}
+		})
+	}
+}
+
+// whoami calls the tool of that name, and returns its text.
+func whoami(t *testing.T, session *mcp.ClientSession) string {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "whoami"})
+	ssetest.Must(t, err)
+	return result.Content[0].(*mcp.TextContent).Text
+}
+
+// awaitWhoami calls the tool until the server answers; before that the answer says why it cannot.
+func awaitWhoami(t *testing.T, session *mcp.ClientSession, why string) {
+	t.Helper()
+	tick, deadline := time.NewTicker(50*time.Millisecond), time.After(2*time.Minute)
+	defer tick.Stop()
+	for answer := whoami(t, session); answer != "you"; answer = whoami(t, session) {
+		ssetest.Want(t, "a call", answer, why)
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("the call does not work")
+		}
+	}
+}
+
+// So it is with a scope that a server wants of each request: the lists are those of before, and a call has the command
+// for a login with that scope.
+func TestLoginLacksAScopeForAllRequests(t *testing.T) {
+	remote, env := newProtected(t), clitest.State(t)
+	remote.logIn(t, env)
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
+	ssetest.Want(t, "tools", toolsOf(t, connectTo(t, p.url)), "whoami")
+	p.stop()
+	want := func(scope string) {
+		remote.mu.Lock()
+		defer remote.mu.Unlock()
+		remote.wants = scope
+	}
+	want("admin")
+	p = startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
+	session := connectTo(t, p.url)
+	ssetest.Want(t, "tools", toolsOf(t, session), "whoami")
+	why := `the login lacks the scope "admin": run in a terminal: sse-server login ` + remote.URL + "/mcp --scope admin"
+	ssetest.Want(t, "a call", whoami(t, session), why)
+	want("")
+	remote.logIn(t, env, "--scope", "admin")
+	awaitWhoami(t, session, why)
 }
 
 // What may not be used by all who reach an address is used by none of them.

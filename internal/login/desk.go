@@ -45,8 +45,12 @@ func (c Credentials) LoginNeeded() (command string, is bool) {
 	return c.Command, s.isWanted()
 }
 
-// Opened is told that a client is there, and nobody is logged in. A gateway waits until it is asked.
-func (c Credentials) Opened() { c.source().noteWanted(true) }
+// Opened is told that a client is there, and has no session with the server. A gateway waits until it is asked.
+func (c Credentials) Opened() {
+	if !c.LoggedIn() {
+		c.source().noteWanted(true)
+	}
+}
 
 // Accepted is told that the server has answered a request with success.
 func (c Credentials) Accepted() {
@@ -55,9 +59,30 @@ func (c Credentials) Accepted() {
 	s.noteUseful()
 }
 
+// Hindered reports whether requests cannot use the login that is there, and what clients are told then.
+func (c Credentials) Hindered() (text string, is bool) {
+	s := c.source()
+	l, err := s.look()
+	if err != nil || l == nil || !s.isGood(l) {
+		return "", false
+	}
+	h := s.hindranceOf(l)
+	switch {
+	case h == nil:
+		return "", false
+	case c.Links && !c.isOwn(): // they are on this machine
+		return h.full, true
+	}
+	return h.public, true
+}
+
 // Ask returns what a person is told to do: a link or a command, where Links is set, else that the operator has to log
 // in. link is that of the text; empty: it has none. done says that somebody has logged in meanwhile.
 func (c Credentials) Ask(ctx context.Context) (text, link string, done bool) {
+	c.source().retry(ctx)
+	if text, is := c.Hindered(); is {
+		return text, "", false
+	}
 	if c.LoggedIn() {
 		return "Somebody has logged in: call again.", "", true
 	}
@@ -262,13 +287,18 @@ func (s *source) askFile(suffix string) string {
 	return filepath.Join(s.store.dir, hash(s.server)+suffix)
 }
 
-// AwaitLogin waits until somebody is logged in, or ctx ends, and reports whether somebody is. All that wait at one
-// server search the folder once a second together.
+// AwaitLogin waits until somebody is logged in, and requests can use the login, or ctx ends. It reports whether that is
+// so. All that wait at one server search the folder once a second together, and try a renewal that has failed again.
 func (c Credentials) AwaitLogin(ctx context.Context) bool {
 	s := c.source()
 	isIn := func() bool {
 		l, err := s.current()
-		return err == nil && l != nil && s.isGood(l)
+		if err != nil || l == nil || !s.isGood(l) {
+			return false
+		}
+		h := s.hindranceOf(l)
+		s.beginRetry(h)
+		return h == nil
 	}
 	ticker := time.NewTicker(awaitPoll)
 	defer ticker.Stop()

@@ -109,15 +109,17 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		what := fmt.Sprintf("the login lacks the scope %q", clip.Long(strings.Join(scopes, " "))) // the server's text
 		all := c.source().scopesWith(scopes)
 		if c.isOwn() {
-			if l := c.source().held(); !asks && resp.Request != nil && resp.Request.Method == http.MethodPost &&
-				l != nil && l.header(time.Now()) == sentWith(resp) {
+			if l := c.source().held(); !asks && isPostWith(resp, l) {
 				c.source().noteUseless(l, all) // it lets no session begin
 			}
 			full, link = c.adviceForOwn(what, asks, all)
 			return false, full, full, link
 		}
-		full = what + ": run in a terminal: " + c.Command + optionsOf(all)
-		return false, full, "the login at the server lacks a scope", ""
+		full, public = what+": run in a terminal: "+c.Command+optionsOf(all), "the login at the server lacks a scope"
+		if l := c.source().held(); !asks && isPostWith(resp, l) { // it lets no session begin
+			c.source().hinder(&hindrance{token: l.Access, full: full, public: public + ": ask its operator"})
+		}
+		return false, full, public, ""
 	case resp.StatusCode != http.StatusUnauthorized:
 		return false, "", "", ""
 	}
@@ -127,6 +129,7 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	}
 	before := s.held()
 	now, err := s.look()
+	stalled := s.hindranceOf(now)
 	if challenge.Scheme != "" && s.isForSessions(asks) {
 		s.noteWanted(true)
 	}
@@ -144,6 +147,8 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		return true, "", "", ""
 	case !now.Ended.IsZero():
 		what = "the login at the server has ended"
+	case stalled.isStall(): // nobody has to log in
+		return false, stalled.full, stalled.public, ""
 	default:
 		what = "the server does not take the login any more"
 		s.noteRefusedAnew(now, sentWith(resp))
@@ -170,6 +175,12 @@ func sentWith(resp *http.Response) string {
 		return ""
 	}
 	return resp.Request.Header.Get("Authorization")
+}
+
+// isPostWith reports whether a response refuses a POST that has the token of a login.
+func isPostWith(resp *http.Response, l *Login) bool {
+	return l != nil && resp.Request != nil && resp.Request.Method == http.MethodPost &&
+		l.header(time.Now()) == sentWith(resp)
 }
 
 // scopesWith returns the scopes of a login with these scopes, and with those of the login of now: they replace what the
@@ -239,8 +250,12 @@ type source struct {
 	// session for want of a scope. Zero: there is none, or the server has taken a request since.
 	useless time.Time
 	lacks   []string // the scopes to ask for in the place of the useless login; nil: those that the server names
+	// hindrance is why requests cannot use the login; nil: nothing is known to be.
+	hindrance *hindrance
 	// challenge is that of the message that the server has refused last; without a scheme: there is none.
 	challenge oauthex.Challenge
+
+	refresh func(context.Context, *Login) error // gets new tokens; nil: as the Login does
 
 	// These are of who renews.
 	unsaved *Login    // what could not be written
@@ -259,6 +274,12 @@ func (s *source) authorize(ctx context.Context, refused string, log *slog.Logger
 		s.noteUse(now)
 		return header, nil
 	}
+	waiting, stop := ctx, func() {}
+	stalled := s.hindranceOf(l)
+	if stalled.isStall() { // most likely it still is
+		waiting, stop = context.WithTimeout(ctx, stalledWait)
+	}
+	defer stop()
 	// It goes on if ctx ends before: a refresh token may be good only once.
 	asked := s.asking.DoChan(refused, func() (any, error) { return s.renew(refused, log) })
 	select {
@@ -268,7 +289,10 @@ func (s *source) authorize(ctx context.Context, refused string, log *slog.Logger
 			s.noteUse(now)
 		}
 		return header, answer.Err
-	case <-ctx.Done():
+	case <-waiting.Done():
+		if ctx.Err() == nil {
+			return "", stalled.why
+		}
 		return "", ctx.Err()
 	}
 }
@@ -387,6 +411,9 @@ func (s *source) noteUseful() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.useless, s.lacks = time.Time{}, nil
+	if s.hindrance.isStall() { // the server has taken the token after all
+		s.hindrance = nil
+	}
 }
 
 // scopesInstead returns the scopes to ask for in the place of a useless login; nil: those that the server names.
@@ -477,7 +504,11 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
 	l, unlock, err := s.lockNewest(ctx)
-	if err != nil || l == nil {
+	switch {
+	case errors.Is(err, errLocked):
+		s.stall(s.held(), refused, err, log)
+		return "", err
+	case err != nil || l == nil:
 		return "", err
 	}
 	defer unlock()
@@ -497,6 +528,9 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 		return header, orNil(header, errEnded)
 	case now.Sub(s.failed) < retryAfter:
 		s.noteUnknownClient(l, refused, s.why)
+		if header == "" && s.hindranceOf(l) == nil { // the token was good at the failure
+			s.stall(l, refused, s.why, log)
+		}
 		return header, orNil(header, s.why)
 	}
 	asking, stop := context.WithTimeout(context.Background(), askTimeout) // the wait for the lock takes nothing of it
@@ -506,25 +540,32 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 		sameIssuer(of.ClientIssuer, l.Issuer) { // the operator may have replaced the secret
 		fresh.Client.Secret = of.Client.Secret
 	}
-	err = fresh.refresh(asking, newGuard(nil, l.ServerAt))
+	if s.refresh != nil {
+		err = s.refresh(asking, &fresh)
+	} else {
+		err = fresh.refresh(asking, newGuard(nil, l.ServerAt))
+	}
 	switch {
 	case errors.Is(err, errEnded) && l.Refresh == "": // nothing was asked: there is nothing to get another token with
 		s.noteRefused(refused)
 		return header, orNil(header, errEnded)
 	case errors.Is(err, errEnded):
 		log.Warn("login ended by the issuer", "server", l.Public(), "issuer", publicURL(l.Issuer))
-		fresh.Ended, fresh.Refresh = now, ""
+		fresh.Ended, fresh.Refresh = time.Now(), ""
 		s.save(&fresh, log)
 		return header, orNil(header, errEnded)
 	case err != nil:
 		s.noteUnknownClient(l, refused, err)
-		s.failed, s.why = now, err
+		s.failed, s.why = time.Now(), err // the request may have taken longer than the pause
 		log.Warn("login not refreshed", "server", l.Public(), "err", err)
+		if header == "" {
+			s.stall(l, refused, err, log)
+		}
 		return header, orNil(header, err)
 	}
 	s.failed = time.Time{}
 	s.mu.Lock()
-	s.spent, s.bad = "", "" // the issuer knows the client again
+	s.spent, s.bad, s.hindrance = "", "", nil // the issuer knows the client again
 	if refused != "" {
 		s.anew = fresh.header(time.Now())
 	}

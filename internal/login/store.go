@@ -262,12 +262,15 @@ func (s Store) Forget(l *Login) error {
 
 func lockOf(path string) string { return strings.TrimSuffix(path, suffix) + ".lock" }
 
+// errLocked reports that another process has had the lock of a login for too long.
+var errLocked = errors.New("the login is being refreshed by another process")
+
 // lock locks a login for all processes, until unlock is called, or ctx ends first.
 func (s Store) lock(ctx context.Context, path string) (unlock func(), err error) {
 	file := flock.New(lockOf(path), flock.SetPermissions(0o600))
 	locked, err := file.TryLockContext(ctx, lockPoll)
 	if err != nil || !locked {
-		return nil, fmt.Errorf("the login is being refreshed by another process: %w", cmp.Or(err, ctx.Err()))
+		return nil, fmt.Errorf("%w: %w", errLocked, cmp.Or(err, ctx.Err()))
 	}
 	return func() { _ = file.Close() }, nil
 }

@@ -25,9 +25,11 @@ import (
 // person are credentials of a person who may log in.
 type person struct {
 	loggedIn     atomic.Bool
-	logsIn       bool   // when asked for advice
-	full, public string // the advice
-	link         string // in it
+	hindered     atomic.Bool
+	refuses      atomic.Bool // the issuer, to renew it
+	logsIn       bool        // when asked for advice
+	full, public string      // the advice
+	link         string      // in it
 	opened       atomic.Int32
 	asked        atomic.Int32 // for advice on account of a client
 	quietly      atomic.Int32 // on no client's account
@@ -35,6 +37,9 @@ type person struct {
 
 func (p *person) Authorizer(func() string, *slog.Logger) remote.Authorizer {
 	return func(context.Context, string) (string, error) {
+		if p.refuses.Load() {
+			return "", errors.New("the issuer fails")
+		}
 		if p.loggedIn.Load() {
 			return "Bearer good", nil
 		}
@@ -57,8 +62,10 @@ func (p *person) Advise(_ context.Context, resp *http.Response, asks bool) (agai
 
 func (p *person) LoggedIn() bool { return p.loggedIn.Load() }
 
+func (p *person) Hindered() (string, bool) { return "call again later", p.hindered.Load() }
+
 func (p *person) AwaitLogin(ctx context.Context) bool {
-	for !p.LoggedIn() {
+	for standin.IsNeeded(p) {
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
@@ -289,6 +296,44 @@ func TestServersThatWantALoginForTheQuestion(t *testing.T) {
 		ssetest.WantText(t, name, upstreamtest.Recv(t, conn), "Nobody is logged in")
 		ssetest.Want(t, "sessions in the place of one", p.opened.Load(), int32(1))
 		ssetest.Want(t, "questions for the client", p.asked.Load(), int32(0))
+	}
+}
+
+// So it is while the issuer cannot renew a login, but for clients, which get a session in the place of one with the
+// server. A list that is refused retires a session for that.
+func TestLoginsThatCannotBeUsed(t *testing.T) {
+	for name, serve := range map[string]upstreamtest.Handler{"streamable": legacyServer, "stateless": modernServer} {
+		t.Run(name, func(t *testing.T) {
+			p := &person{full: "the issuer fails", public: "call again later"}
+			up := remote.URL{Address: closedTo(t, "", serve), Credentials: p}
+			p.hindered.Store(true)
+			p.loggedIn.Store(true)
+			p.refuses.Store(true)
+			conn := dialFor(t, up)
+			upstreamtest.Send(t, conn, upstreamtest.Initialize)
+			ssetest.WantText(t, "initialize", upstreamtest.Recv(t, conn), `"message":"call again later"`)
+			_, err := up.Dial(t.Context())
+			ssetest.WantText(t, "Dial for no client", err, "the issuer fails")
+			p.hindered.Store(false)
+			p.refuses.Store(false)
+			_, err = conn.Recv()
+			ssetest.WantText(t, "the end", err, "somebody is logged in")
+
+			conn = dialFor(t, up)
+			upstreamtest.Send(t, conn, upstreamtest.Initialize)
+			upstreamtest.Recv(t, conn)
+			upstreamtest.Send(t, conn, upstreamtest.Initialized)
+			upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":5,"method":"tools/list"}`)
+			ssetest.WantText(t, "the list", upstreamtest.Recv(t, conn), `"result"`)
+			p.hindered.Store(true)
+			p.refuses.Store(true)
+			upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":6,"method":"tools/list"}`)
+			_, err = conn.Recv()
+			if of, ok := errors.AsType[*wire.RetiredError](err); !ok || of.ID != "6" {
+				t.Errorf("the end of the session: %v", err)
+			}
+			ssetest.Want(t, "questions for the client", p.asked.Load(), int32(1)) // on account of the list
+		})
 	}
 }
 

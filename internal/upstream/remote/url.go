@@ -169,8 +169,9 @@ func (u URL) loginEnd(ctx context.Context) *loginEnd {
 	if !u.mayStandIn(ctx) {
 		return nil
 	}
-	return &loginEnd{loggedIn: u.Credentials.(standin.Asker).LoggedIn, noteToolsNeedLogin: u.site.noteToolsNeedLogin,
-		asked: make(map[jsonrpc.ID]string)}
+	login := u.Credentials.(standin.Asker)
+	return &loginEnd{loggedIn: func() bool { return !standin.IsNeeded(login) },
+		noteToolsNeedLogin: u.site.noteToolsNeedLogin, asked: make(map[jsonrpc.ID]string)}
 }
 
 // IsPerPrincipal reports whether each principal of the gateway has credentials of its own, so that no session may be
@@ -196,14 +197,14 @@ func (u URL) forPrincipal(ctx context.Context) URL {
 }
 
 // standIn returns what opens a session in the place of one with a server that needs a login. It opens none, and returns
-// nil, if somebody is logged in there, if no client has caused the dialling, or nobody can be asked.
+// nil, if there is a login that requests can use, if no client has caused the dialling, or nobody can be asked.
 func (u URL) standIn(ctx context.Context) func() jsonrpc.Attributed {
 	if !u.mayStandIn(ctx) {
 		return func() jsonrpc.Attributed { return nil }
 	}
 	login := u.Credentials.(standin.Asker)
 	return func() jsonrpc.Attributed {
-		if login.LoggedIn() {
+		if !standin.IsNeeded(login) {
 			return nil
 		}
 		u.notes.stop() // it is not the server that speaks

@@ -1,7 +1,8 @@
 // Package standin is a session in the place of one with a remote server at which nobody is logged in, so that no
 // client loses that server. It answers initialize and the lists with what the server said to a login that has ended.
 // If nothing is known of that, it has one tool, login. When somebody has logged in it ends, and the gateway opens a
-// session with the server, whose lists may be others.
+// session with the server, whose lists may be others. So it is while requests cannot use a login that is there, but
+// then it has no tool login, and answers initialize with an error if nothing is known.
 package standin
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // ErrLoggedIn ends the session once somebody has logged in.
@@ -25,7 +27,7 @@ var ErrLoggedIn error = loggedIn{}
 
 type loggedIn struct{}
 
-func (loggedIn) Error() string { return "somebody has logged in at the server" }
+func (loggedIn) Error() string { return "somebody is logged in at the server now" }
 
 // Planned says that the end is no failure of the server: see handshake.IsPlanned.
 func (loggedIn) Planned() bool { return true }
@@ -34,7 +36,9 @@ func (loggedIn) Planned() bool { return true }
 type Asker interface {
 	// LoggedIn reports whether there is a login.
 	LoggedIn() bool
-	// AwaitLogin waits until somebody is logged in, or ctx ends, and reports whether somebody is.
+	// Hindered reports whether requests cannot use the login that is there, and what clients are told then.
+	Hindered() (text string, is bool)
+	// AwaitLogin waits until there is a login that requests can use, or ctx ends, and reports whether there is.
 	AwaitLogin(ctx context.Context) bool
 	// Opened is told of a session, whose client wants the server. It does not wait.
 	Opened()
@@ -42,6 +46,15 @@ type Asker interface {
 	// logged in meanwhile. It ends with ctx.
 	Ask(ctx context.Context) (text, link string, done bool)
 }
+
+// IsNeeded reports whether a session is needed in the place of one with the server: requests can use no login.
+func IsNeeded(asker Asker) bool {
+	_, isHindered := asker.Hindered()
+	return isHindered || !asker.LoggedIn()
+}
+
+// codeHindered is that of the answer to initialize while requests cannot use the login, and nothing is known.
+const codeHindered = -32010
 
 const (
 	// askTimeout bounds a question for a login.
@@ -144,7 +157,13 @@ func (c *Conn) Send(msg []byte) error {
 		return nil // nobody can be answered
 	case m.Method == mcp.MethodInitialize:
 		c.canVisit.Store(mcp.VisitsURLs(m.Param("capabilities").Value))
-		return c.answer(m, c.initialize(m))
+		result := c.initialize(m)
+		if text, is := c.asker.Hindered(); is && c.said.Load() == nil { // a tool login would be of no use
+			e := jsonrpc.ReasonError(text, metrics.ReasonDenied, true)
+			e.Code = codeHindered // of an internal error clients hear after several tries
+			return c.out.Push(jsonrpc.NewError(m.ID, e), m.ID)
+		}
+		return c.answer(m, result)
 	case m.Method == mcp.MethodCallTool:
 		return c.ask(m)
 	}

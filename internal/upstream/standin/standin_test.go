@@ -18,17 +18,20 @@ import (
 // person is an Asker.
 type person struct {
 	loggedIn atomic.Bool
+	hindered atomic.Bool
 	opened   atomic.Int32
 	hangs    bool
 }
 
 func (p *person) LoggedIn() bool { return p.loggedIn.Load() }
 
+func (p *person) Hindered() (string, bool) { return "call again later", p.hindered.Load() }
+
 // lookEvery is how often AwaitLogin looks.
 const lookEvery = time.Second
 
 func (p *person) AwaitLogin(ctx context.Context) bool {
-	for !p.LoggedIn() {
+	for IsNeeded(p) {
 		select {
 		case <-time.After(lookEvery):
 		case <-ctx.Done():
@@ -43,6 +46,9 @@ func (p *person) Opened() { p.opened.Add(1) }
 func (p *person) Ask(ctx context.Context) (string, string, bool) {
 	if p.hangs {
 		<-ctx.Done()
+	}
+	if text, is := p.Hindered(); is {
+		return text, "", false
 	}
 	return "Log in at https://issuer.example", "https://issuer.example", p.loggedIn.Load()
 }
@@ -106,6 +112,45 @@ func TestAnswersFromMemory(t *testing.T) {
 		}
 		ssetest.Want(t, "params that were recalled", params, `{"protocolVersion":"2025-06-18"}`)
 	})
+}
+
+// While the login that is there cannot be used, a client has the lists of before, and calls are told to come later. If
+// nothing is known, it hears so at once, and is not sent to a login. The session ends when the login can be used.
+func TestLoginThatCannotBeUsed(t *testing.T) {
+	lists := &remember.Answers{Initialize: `{"protocolVersion":"2025-06-18"}`,
+		Pages: map[string]map[string]string{"tools/list": {"": `{"tools":[{"name":"echo"}]}`}}}
+	for name, test := range map[string]struct {
+		known *remember.Answers
+		want  map[string]string
+	}{
+		"known": {lists, map[string]string{"initialize": `"result":{"protocolVersion":"2025-06-18"}`,
+			"tools/list": `{"tools":[{"name":"echo"}]}`, "tools/call": `"text":"call again later","type":"text"}],"isError":true`}},
+		"unknown": {nil, map[string]string{
+			"initialize": `"error":{"code":-32010,"message":"call again later","data":{"reason":"unauthorized","retryable":true}}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := new(person)
+				p.loggedIn.Store(true)
+				p.hindered.Store(true)
+				c := New(p, func(json.RawMessage) *remember.Answers { return test.known })
+				defer c.Close()
+				for _, method := range []string{"initialize", "tools/list", "tools/call"} {
+					want, is := test.want[method]
+					if !is {
+						continue
+					}
+					ssetest.Must(t, c.Send(jsonrpc.NewRequest("7", method, []byte(`{}`))))
+					got, _, err := c.RecvFor()
+					ssetest.Must(t, err)
+					ssetest.WantText(t, method, string(got), want)
+				}
+				p.hindered.Store(false)
+				_, err := c.Recv()
+				ssetest.Want(t, "the end", err, ErrLoggedIn)
+			})
+		})
+	}
 }
 
 // A server without tools has the tool login all the same: nothing else would lead to the login.

@@ -124,7 +124,7 @@ func (i *Interactive) mayOpen() bool {
 // Ask has the person log in, and waits for that a while. If the program that has the login ends meanwhile, this one
 // asks for it.
 func (i *Interactive) Ask(ctx context.Context) (text, link string, done bool) {
-	if !i.isThere() {
+	if !i.isThere() || i.at().LoggedIn() {
 		return i.at().Ask(ctx)
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
