@@ -279,13 +279,15 @@ func (e *OtherSiteError) Error() string {
 // offline is the scope with which OpenID Connect gives refresh tokens.
 const offline = "offline_access"
 
-// chooseScopes returns the scopes to ask for. The issuer's list is that of all its servers, and is not asked for.
+// chooseScopes returns the scopes to ask for. The issuer's list is that of all its servers, and is not asked for; only
+// offline is, beside others. Alone it would take the place of the scopes that the issuer chooses for a request without
+// any (RFC 6749, 3.3).
 func (a *Attempt) chooseScopes() []string {
 	scopes := slices.Clone(a.plan.noted)
 	if a.options.Scopes != nil {
 		scopes = slices.Clone(a.options.Scopes)
 	}
-	if slices.Contains(a.plan.issuer.ScopesSupported, offline) && !slices.Contains(scopes, offline) {
+	if len(scopes) > 0 && slices.Contains(a.plan.issuer.ScopesSupported, offline) && !slices.Contains(scopes, offline) {
 		scopes = append(scopes, offline)
 	}
 	return scopes

@@ -20,10 +20,10 @@ func TestLogin(t *testing.T) {
 		set     func(*world)
 		options func(*world, *Options)
 		how     string // of the client
-		scopes  string // that were asked for
+		scopes  string // that were asked for; none: the parameter was left out
 		fails   string // with this text
 	}{
-		"registration":                          {how: "a client registered", scopes: "offline_access"},
+		"registration":                          {how: "a client registered", scopes: "none"},
 		"scopes of metadata":                    {set: func(w *world) { w.scopes = []string{"read", "write"} }, scopes: "read write offline_access"},
 		"scopes of challenge":                   {set: func(w *world) { w.scopes, w.challenge = []string{"read"}, `scope="call list"` }, scopes: "call list offline_access"},
 		"scopes of the person":                  {set: func(w *world) { w.scopes = []string{"read"} }, options: func(_ *world, o *Options) { o.Scopes = []string{"mine"} }, scopes: "mine offline_access"},
@@ -186,7 +186,7 @@ func TestRedirects(t *testing.T) {
 // The link has no secret but the state, and the browser is started with an address without that, which is good once:
 // all users of a machine can read the arguments of its programs.
 func TestAddressesForPeople(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, func(w *world) { w.scopes = []string{"read"} })
 	a, err := Begin(t.Context(), w.options(t))
 	ssetest.Must(t, err)
 	defer a.Close()

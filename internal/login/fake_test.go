@@ -67,7 +67,7 @@ type world struct {
 	secrets    []string          // whatever nobody may see
 	redirects  []string          // that clients have registered
 	approved   bool              // the device code
-	lastScopes string
+	lastScopes string            // that were asked for; none: the parameter was left out
 }
 
 func newWorld(t *testing.T, set func(*world)) *world {
@@ -226,6 +226,9 @@ func (w *world) serveLocked(rw http.ResponseWriter, r *http.Request, base string
 		} else {
 			code := w.secret("code")
 			w.codes[code], w.lastScopes = q, q.Get("scope")
+			if !q.Has("scope") {
+				w.lastScopes = "none"
+			}
 			answer.Set("code", code)
 		}
 		if w.iss != "" {
