@@ -385,11 +385,42 @@ func TestIssuerOfALoginIsDown(t *testing.T) {
 			fail(false)
 			awaitWhoami(t, session, why)
 			ssetest.Want(t, "pages of the issuer that were opened", remote.openings, 1)
-			if text := p.log.String(); strings.Contains(text, "run in a terminal") {
+			text := p.log.String()
+			if strings.Contains(text, "run in a terminal") {
 				t.Errorf("the log has the command: %s", text)
 			}
+			wantLine(t, text, "login not refreshed", " url="+remote.URL+"/mcp ")
 		})
 	}
+}
+
+// wantLine checks the first line of a log with a message: it has these parts, and no attribute twice.
+func wantLine(t *testing.T, log, message string, parts ...string) {
+	t.Helper()
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, `msg="`+message+`"`) {
+			ssetest.WantText(t, message, line, parts...)
+			ssetest.Want(t, "names of the server in "+line, strings.Count(line, " server="), 1)
+			return
+		}
+	}
+	t.Errorf("the log has no line %q:\n%s", message, log)
+}
+
+// The line in the log that a login has ended has the command, as a person may read it on a terminal.
+func TestEndOfALoginIsLogged(t *testing.T) {
+	remote, env := newProtected(t), clitest.State(t)
+	remote.logIn(t, env)
+	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--no-start-check")
+	session := connectTo(t, p.url)
+	ssetest.Want(t, "tools", toolsOf(t, session), "whoami")
+	remote.mu.Lock()
+	remote.ended = true
+	clear(remote.tokens)
+	remote.mu.Unlock()
+	ssetest.WantText(t, "a call", whoami(t, session), "the login at the server has ended")
+	wantLine(t, p.log.String(), "login ended by the issuer", " url="+remote.URL+"/mcp ", " issuer="+remote.URL+" ",
+		` remedy="run in a terminal: sse-server login `+remote.URL+`/mcp"`)
 }
 
 // whoami calls the tool of that name, and returns its text.

@@ -93,6 +93,7 @@ func (c Credentials) source() *source {
 // all of a principal.
 func (c Credentials) Authorizer(_ func() string, log *slog.Logger) func(context.Context, string) (string, error) {
 	s := c.source()
+	s.noteCommand(c.Command)
 	return func(ctx context.Context, refused string) (string, error) { return s.authorize(ctx, refused, log) }
 }
 
@@ -243,6 +244,7 @@ type source struct {
 	noted  time.Time   // when the last use was noted
 	bad    string      // the header that the server has refused, with nothing to get another one; empty: none
 	spent  string      // the refresh token whose client the issuer does not know; empty: none
+	typed  string      // what a person types to log in; empty: each principal has a link
 	wanted bool        // the server asks for a login before it opens a session, or in place of one that has ended
 	had    bool        // somebody was logged in
 	anew   string      // the header that was got because the server has refused another one; empty: none
@@ -356,6 +358,23 @@ func (s *source) look() (*Login, error) {
 	}
 	s.login, s.path, s.file, s.had = l, path, info, true
 	return l, nil
+}
+
+// noteCommand notes what a person types to log in.
+func (s *source) noteCommand(command string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.typed = command
+}
+
+// remedy says what to do about a login that has ended; empty: principals get a link.
+func (s *source) remedy() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.typed == "" {
+		return ""
+	}
+	return "run in a terminal: " + s.typed
 }
 
 // noteUse notes the last use.
@@ -550,14 +569,18 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 		s.noteRefused(refused)
 		return header, orNil(header, errEnded)
 	case errors.Is(err, errEnded):
-		log.Warn("login ended by the issuer", "server", l.Public(), "issuer", publicURL(l.Issuer))
+		attrs := []any{"url", l.Public(), "issuer", publicURL(l.Issuer)}
+		if remedy := s.remedy(); remedy != "" {
+			attrs = append(attrs, "remedy", remedy)
+		}
+		log.Warn("login ended by the issuer", attrs...)
 		fresh.Ended, fresh.Refresh = time.Now(), ""
 		s.save(&fresh, log)
 		return header, orNil(header, errEnded)
 	case err != nil:
 		s.noteUnknownClient(l, refused, err)
 		s.failed, s.why = time.Now(), err // the request may have taken longer than the pause
-		log.Warn("login not refreshed", "server", l.Public(), "err", err)
+		log.Warn("login not refreshed", "url", l.Public(), "err", err)
 		if header == "" {
 			s.stall(l, refused, err, log)
 		}
@@ -586,12 +609,12 @@ func orNil(header string, err error) error {
 func (s *source) save(l *Login, log *slog.Logger) {
 	err := s.store.Save(l)
 	if err != nil {
-		log.Error("login not saved: the next start has none", "server", l.Public(), "err", err)
+		log.Error("login not saved: the next start has none", "url", l.Public(), "err", err)
 		s.unsaved = l
 		return
 	}
 	s.unsaved = nil
 	if _, err := s.look(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("login cannot be read", "server", l.Public(), "err", err)
+		log.Warn("login cannot be read", "url", l.Public(), "err", err)
 	}
 }
