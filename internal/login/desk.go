@@ -243,6 +243,12 @@ func (c Credentials) TakeTab(ctx context.Context) (address string) {
 	return address
 }
 
+// ReturnTab undoes TakeTab, if no browser has opened: another program may open one.
+func (c Credentials) ReturnTab() {
+	s := c.source()
+	s.store.dropTab(s.server)
+}
+
 func (s *source) browserAddress(ctx context.Context) string {
 	select {
 	case s.asked <- struct{}{}:

@@ -38,12 +38,16 @@ type Interactive struct {
 	// once guards what follows.
 	once   sync.Mutex
 	opened time.Time // when this program has opened the browser; zero: it has not
+
+	mu     sync.Mutex // guards what follows
+	failed time.Time  // when no browser could be opened; zero: none has failed
 }
 
 // desk is what a person logs in with, as [login.Credentials] do.
 type desk interface {
 	Begin(ctx context.Context) (link string, isNew bool, err error)
 	TakeTab(ctx context.Context) (address string)
+	ReturnTab()
 	LoggedIn() bool
 	LoggedInSince(then time.Time) bool
 	AwaitLogin(ctx context.Context) bool
@@ -57,13 +61,16 @@ func (i *Interactive) at() desk {
 	return i.Credentials
 }
 
-// isThere reports whether there is somebody whose browser can be opened.
+// isThere reports whether there is somebody whose browser can be opened: none has failed since that person came.
 func (i *Interactive) isThere() bool {
+	i.mu.Lock()
+	failed := i.failed
+	i.mu.Unlock()
 	if i.Came == nil {
-		return true
+		return failed.IsZero()
 	}
-	_, is := i.Came()
-	return is
+	came, is := i.Came()
+	return is && (failed.IsZero() || came.After(failed))
 }
 
 // Opened opens the browser for a client that has just come.
@@ -80,8 +87,8 @@ func (i *Interactive) Opened() {
 }
 
 // begin begins a login unless one waits for its person, here or in another program, and opens the browser if no program
-// has. The error is nil also if another program is just beginning one. It does nothing if somebody has logged in
-// meanwhile: another tab would be one for nobody.
+// has. The error is nil also if another program is just beginning one, and not if no browser can be opened. It does
+// nothing if somebody has logged in meanwhile: another tab would be one for nobody.
 func (i *Interactive) begin(ctx context.Context) error {
 	i.once.Lock()
 	defer i.once.Unlock()
@@ -105,6 +112,11 @@ func (i *Interactive) begin(ctx context.Context) error {
 	i.opened = time.Now()
 	if err := i.Open(address); err != nil {
 		i.Log.Warn("browser not opened", "err", err)
+		i.mu.Lock()
+		i.failed = time.Now()
+		i.mu.Unlock()
+		i.at().ReturnTab() // another program may have a browser
+		return err
 	}
 	return nil
 }

@@ -52,6 +52,8 @@ func (d *fakeDesk) TakeTab(context.Context) string {
 	return "http://127.0.0.1:1/start/x"
 }
 
+func (d *fakeDesk) ReturnTab() { d.tab = time.Time{} }
+
 func (d *fakeDesk) LoggedIn() bool { return d.isIn() && !d.ended }
 
 func (d *fakeDesk) LoggedInSince(then time.Time) bool { return d.logged.After(then) }
@@ -214,6 +216,51 @@ func TestPersonWhoComesLater(t *testing.T) {
 			ssetest.Want(t, step.what+": the wait", time.Since(began), step.waits)
 			ssetest.Want(t, step.what+": tabs", *tabs, step.tabs)
 		}
+	})
+}
+
+// Where no browser can be opened, a client has the link at once, and another program may have a browser. A window that
+// comes later is tried.
+func TestBrowserThatDoesNotOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := new(fakeDesk)
+		i, _, log := newInteractive(d)
+		tries := 0
+		i.Open = func(string) error { tries++; return errors.New("no xdg-open") }
+		ask := func(what string, wantTries int) {
+			t.Helper()
+			began := time.Now()
+			_, link, _ := i.Ask(t.Context())
+			ssetest.Want(t, what+": link", link, "link")
+			ssetest.Want(t, what+": the wait", time.Since(began), time.Duration(0))
+			ssetest.Want(t, what+": tries", tries, wantTries)
+			time.Sleep(time.Second)
+		}
+		ask("the first call", 1)
+		ask("the second call", 1)
+		ssetest.WantText(t, "log", log.String(), "browser not opened", "no xdg-open")
+		came := time.Now().Add(-time.Minute)
+		i.Came = func() (time.Time, bool) { return came, true }
+		ask("a window that was there", 1)
+		came = time.Now()
+		ask("a window that came since", 2)
+		other, tabs, _ := newInteractive(d)
+		_, _, _ = other.Ask(t.Context())
+		ssetest.Want(t, "tabs of another program", *tabs, 1)
+	})
+}
+
+// Somebody who is logged in is not asked to log in, nor waited for, while the login cannot be used.
+func TestNobodyHasToLogIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, tabs, _ := newInteractive(&fakeDesk{logged: time.Now()})
+		i.Opened()
+		began := time.Now()
+		_, _, _ = i.Ask(t.Context())
+		synctest.Wait()
+		ssetest.Want(t, "the wait", time.Since(began), time.Duration(0))
+		ssetest.Want(t, "tabs", *tabs, 0)
+		time.Sleep(patience) // its goroutine ends
 	})
 }
 
