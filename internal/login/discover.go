@@ -288,7 +288,7 @@ func (i *issuer) check(of string, isConfigured bool) error {
 // sameIssuer compares two names of issuers. One slash at the end is no difference: Auth0 and others write both.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// readJSON reads an object. isThere is false where the address has none (4xx), or cannot be asked.
+// readJSON reads an object. isThere is false where the address has none: it answers 4xx, or with a page for browsers.
 func readJSON(ctx context.Context, g *guard, at string, into any) (isThere bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {

@@ -47,7 +47,8 @@ func (a *Attempt) byHand() string {
 	if a.options.Redirect != "" {
 		return "register one there by hand, with the redirect " + a.options.Redirect + ", and name it with login-client"
 	}
-	return "register one there by hand, with the redirect " + anyPort + ", and name it with --client-id"
+	return "register one there by hand, with the redirect " + anyPort + ", and name it with --client-id ID --issuer " +
+		quoted(a.Issuer())
 }
 
 // registerClient registers a client (RFC 7591) for the redirect.
