@@ -14,25 +14,34 @@ import (
 const (
 	// timeout bounds a run of the program.
 	timeout = 5 * time.Second
+	// stdoutWait bounds the wait for a child of the program that keeps stdout open.
+	stdoutWait = time.Second
 	// maxBytes bounds what it prints.
 	maxBytes = 64 << 10
 )
 
 // Read runs a program, without a shell, and returns what it prints, without space around it. Its stderr may have
 // the secret, and is shown nowhere.
-func Read(command []string) (string, error) { return read(command, timeout) }
+func Read(command []string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return read(ctx, command)
+}
 
-func read(command []string, timeout time.Duration) (string, error) {
+// read is Read until ctx ends, which ends the program, with the processes that it has started.
+func read(ctx context.Context, command []string) (string, error) {
 	if len(command) == 0 || command[0] == "" {
 		return "", errors.New("want a program and its arguments, such as [op, read, \"op://vault/item/field\"]")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.WaitDelay = time.Second // a child of it may keep stdout
+	lead(cmd)
+	cmd.WaitDelay = stdoutWait
 	var printed strings.Builder
 	cmd.Stdout = &limited{to: &printed, left: maxBytes + 1}
 	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) { // the program has succeeded, such as one that has started an agent
+		ctx, err = context.Background(), nil
+	}
 	secret := strings.TrimSpace(printed.String())
 	switch {
 	case ctx.Err() != nil:
