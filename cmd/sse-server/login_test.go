@@ -283,7 +283,7 @@ func TestLoginIsUsed(t *testing.T) {
 	remote := newProtected(t)
 	env := clitest.State(t)
 	out := remote.logIn(t, env)
-	ssetest.WantText(t, "output", out, "as a client registered for this login.", "Logged in at "+remote.URL+"/mcp, by "+remote.URL, "It is renewed as needed.")
+	ssetest.WantText(t, "output", out, "as a client registered for this login.", "Logged in at "+remote.URL+"/mcp, by "+remote.URL, "Its token is good until 2", ". It is renewed as needed.")
 	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp", "--log-level", "debug", "--error-details", "full")
 	for range 2 {
 		session := connectTo(t, p.url)
@@ -291,7 +291,7 @@ func TestLoginIsUsed(t *testing.T) {
 	}
 	listed := launchWith(t, env, "logins")
 	listed.wantExit(exit.OK)
-	ssetest.WantText(t, "logins", listed.out.String(), remote.URL+"/mcp\n  by "+remote.URL+" since", "it is renewed as needed; last used")
+	ssetest.WantText(t, "logins", listed.out.String(), remote.URL+"/mcp\n  by "+remote.URL+" since", "\n  its token is good until 2", "; it is renewed as needed; last used")
 	inJSON := launchWith(t, env, "logins", "--json")
 	inJSON.wantExit(exit.OK)
 	ssetest.WantText(t, "logins --json", inJSON.out.String(), `"isRenewed": true`)

@@ -208,7 +208,11 @@ func (cmd *Command) readPasted(ctx context.Context, attempt *login.Attempt) {
 
 // sentences say which scopes a login has, and how long it lasts.
 func sentences(l *login.Login) string {
-	return fmt.Sprintf("Scopes: %s. %s.", scopesOf(l), capital(lasting(l)))
+	text := "Scopes: " + scopesOf(l) + "."
+	for _, one := range lasting(l, time.Now()) {
+		text += " " + capital(one) + "."
+	}
+	return text
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
@@ -220,16 +224,22 @@ func scopesOf(l *login.Login) string {
 const minute = "2006-01-02 15:04"
 
 // lasting says how long a login lasts.
-func lasting(l *login.Login) string {
+func lasting(l *login.Login, now time.Time) []string {
+	until := l.Expiry.Local().Format(minute)
+	const renewed = "it is renewed as needed"
 	switch {
 	case !l.Ended.IsZero():
-		return "the issuer has ended it on " + l.Ended.Local().Format(minute)
+		return []string{"the issuer has ended it on " + l.Ended.Local().Format(minute)}
+	case l.Refresh != "" && l.Expiry.IsZero():
+		return []string{renewed}
+	case l.Refresh != "" && now.Before(l.Expiry):
+		return []string{"its token is good until " + until, renewed}
 	case l.Refresh != "":
-		return "it is renewed as needed"
+		return []string{"its token was good until " + until, renewed}
 	case !l.Expiry.IsZero():
-		return "it lasts until " + l.Expiry.Local().Format(minute) + ", as the issuer gives nothing to renew it with"
+		return []string{"it lasts until " + until + ", as the issuer gives nothing to renew it with"}
 	}
-	return "the issuer does not say how long it lasts"
+	return []string{"the issuer does not say how long it lasts"}
 }
 
 // Logout ends the login at the server that c means, and returns the exit code.
@@ -380,7 +390,8 @@ func (cmd *Command) Logins(c *config.Config) int {
 			continue
 		}
 		fmt.Fprintf(cmd.Stdout, "%s\n  by %s since %s; scopes: %s\n  %s; %s\n", plaintext.Visible(login.Name(l.Server)),
-			plaintext.Visible(l.Issuer), l.At.Local().Format(minute), scopesOf(l), lasting(l), useText(used))
+			plaintext.Visible(l.Issuer), l.At.Local().Format(minute), scopesOf(l),
+			strings.Join(lasting(l, time.Now()), "; "), useText(used))
 	}
 	own, err := login.OfPrincipals(c.StateDir)
 	problems = errors.Join(problems, err)
