@@ -41,6 +41,7 @@ type protected struct {
 	ended    bool              // refresh tokens are good no more
 	isDown   bool              // the token endpoint fails
 	wants    string            // a scope that no login has; empty: none
+	device   string            // the answer to who asks with a device code; empty: the issuer has none; ok: a token
 	banned   string            // an account that the issuer knows and the server refuses
 	secrets  []string
 	openings int // of the issuer's page
@@ -127,7 +128,12 @@ func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
 		} else {
 			described["client_id_metadata_document_supported"] = true
 		}
+		if p.device != "" {
+			described["device_authorization_endpoint"] = p.URL + "/device"
+		}
 		answer = described
+	case "/device":
+		answer = map[string]any{"device_code": p.secret(), "user_code": "ABCD-EFGH", "verification_uri": p.URL + "/activate", "interval": 1}
 	case "/register":
 		answer = map[string]any{"client_id": "c1"}
 	case "/authorize":
@@ -145,6 +151,12 @@ func (p *protected) serveIssuer(w http.ResponseWriter, r *http.Request) {
 		if p.isDown {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
+		}
+		if r.FormValue("device_code") != "" && p.device != "ok" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			answer = map[string]string{"error": p.device}
+			break
 		}
 		asked := p.codes[r.FormValue("code")]
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -276,6 +288,42 @@ func TestLoginByAPastedAddress(t *testing.T) {
 	remote.wantNoSecret(t, "the output of login", out.String()+log.String())
 	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp")
 	ssetest.Want(t, "tools", toolsOf(t, connectTo(t, p.url)), "whoami")
+}
+
+// Without a browser, and at an issuer with codes for another device, a person may type the code or open the address.
+func TestLoginWithoutABrowser(t *testing.T) {
+	for name, test := range map[string]struct {
+		device string // what the issuer answers to the code at first
+		visits bool
+		logs   string
+	}{
+		"by the code":    {device: "ok"},
+		"by the address": {device: "authorization_pending", visits: true},
+		"by the address, after a code that is none": {device: "access_denied", visits: true, logs: `no code for another device: the token endpoint answered 400 "access_denied"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			remote := newProtected(t)
+			remote.device = test.device
+			var out, log output
+			m := &Main{Args: []string{"login", remote.URL + "/mcp"}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log,
+				LookupEnv: clitest.Environment(clitest.State(t)), Notify: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) }}
+			code := make(chan int, 1)
+			go func() { code <- m.Run() }()
+			out.await(t, 1, "Paste it here")
+			ssetest.WantText(t, "output", out.String(), "and type the code ABCD-EFGH there:\n\n  "+remote.URL+"/activate\n\nOr:\nOpen this address in a browser")
+			if test.logs != "" {
+				log.await(t, 1, test.logs)
+			}
+			if test.visits {
+				visit(t, remote.linkIn(t, out.String()))
+			}
+			ssetest.Want(t, "exit code", <-code, exit.OK)
+			ssetest.WantText(t, "output", out.String(), "Paste it here:\nLogged in at "+remote.URL)
+			ssetest.WantText(t, "log", log.String(), test.logs)
+			remote.wantNoSecret(t, "the output", out.String()+log.String())
+		})
+	}
 }
 
 // One login serves all clients of a gateway, and logout ends it.

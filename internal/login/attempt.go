@@ -641,16 +641,21 @@ func visible(text string) string {
 	}, text)
 }
 
-// AwaitDevice asks the issuer until the person has typed the code, and ends the login.
-func (a *Attempt) AwaitDevice(ctx context.Context, code *DeviceCode) {
+// AwaitDevice asks the issuer until the person has typed the code, and ends the login then. If the code is good no more,
+// it returns why, and the login waits for what comes back from Link.
+func (a *Attempt) AwaitDevice(ctx context.Context, code *DeviceCode) error {
 	options := a.resourceParam()
 	token, err := a.conf().DeviceAccessToken(withClient(ctx, a.guard), code.got, options...)
-	if ctx.Err() != nil {
-		return // Wait says so
+	switch {
+	case ctx.Err() != nil: // Wait says so
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("nobody has typed the code in time")
+	case err != nil:
+		return ofIssuer(err)
+	case a.waitsNoMore():
+		_ = a.finish(token, nil)
 	}
-	if a.waitsNoMore() {
-		_ = a.finish(token, err)
-	}
+	return nil
 }
 
 // LogoutUnusable has the issuer end a login whose file is not used, if what the file has can be trusted, and deletes

@@ -258,7 +258,11 @@ func TestDevice(t *testing.T) {
 		ssetest.Want(t, "interval", intervalOf(named), want)
 	}
 	w.approved = true
-	go a.AwaitDevice(t.Context(), code)
+	w.token = answers(http.StatusBadRequest, "application/json", `{"error":"access_denied"}`)
+	ssetest.WantText(t, "error of a code that is refused", a.AwaitDevice(t.Context(), code), "access_denied")
+	ssetest.Want(t, "state after that", a.State(), Waiting)
+	w.token = nil
+	ssetest.Must(t, a.AwaitDevice(t.Context(), code))
 	l, err := a.Wait(t.Context())
 	ssetest.Must(t, err)
 	ssetest.Want(t, "resources", w.resources, []string{w.url()})

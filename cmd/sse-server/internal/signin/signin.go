@@ -161,8 +161,8 @@ func (cmd *Command) question(ctx context.Context, format string) func(first, sec
 	}
 }
 
-// ask brings the person to the issuer: in a browser here, by a code on another device, or by an address to open
-// elsewhere.
+// ask brings the person to the issuer: in a browser here, or else by an address to open elsewhere, and, if the issuer
+// has that, by a code on another device. The first that is done makes the login.
 func (cmd *Command) ask(ctx context.Context, attempt *login.Attempt, noBrowser bool) {
 	if !noBrowser && browser.IsThere(cmd.LookupEnv) {
 		if err := browser.Open(cmd.LookupEnv, attempt.BrowserAddress()); err == nil {
@@ -172,19 +172,26 @@ func (cmd *Command) ask(ctx context.Context, attempt *login.Attempt, noBrowser b
 		}
 	}
 	if attempt.HasDevice() {
-		code, err := attempt.Device(ctx)
-		if err == nil {
-			fmt.Fprintf(cmd.Stdout, "Open this address on any device, and type the code %s there:\n\n  %s\n\n",
+		if code, err := attempt.Device(ctx); err != nil {
+			cmd.sayNoCode(err)
+		} else {
+			fmt.Fprintf(cmd.Stdout, "Open this address on any device, and type the code %s there:\n\n  %s\n\nOr:\n",
 				code.Code, plaintext.Visible(code.Address))
-			go attempt.AwaitDevice(ctx, code) // ends with ctx
-			return
+			go func() { // ends with ctx
+				if err := attempt.AwaitDevice(ctx, code); err != nil {
+					cmd.sayNoCode(err)
+				}
+			}()
 		}
-		fmt.Fprintf(cmd.Stderr, "sse-server: no code for another device: %s\n", plaintext.Visible(err.Error()))
 	}
 	fmt.Fprintf(cmd.Stdout, "Open this address in a browser, on any machine:\n\n  %s\n\n"+
-		"At the end the browser shows an address that begins with %s, perhaps with an error.\nPaste it here: ",
+		"At the end the browser shows an address that begins with %s, perhaps with an error.\nPaste it here:\n",
 		attempt.Link(), attempt.Redirect())
 	go cmd.readPasted(ctx, attempt) // ends with a login, or with the program: stdin cannot be interrupted
+}
+
+func (cmd *Command) sayNoCode(err error) {
+	fmt.Fprintf(cmd.Stderr, "sse-server: no code for another device: %s\n", plaintext.Visible(err.Error()))
 }
 
 // readPasted takes lines until one is the address of the login.
@@ -201,7 +208,7 @@ func (cmd *Command) readPasted(ctx context.Context, attempt *login.Attempt) {
 		default:
 		}
 		if err != nil {
-			fmt.Fprintf(cmd.Stdout, "%s\nPaste it here: ", plaintext.Visible(err.Error()))
+			fmt.Fprintf(cmd.Stdout, "%s\nPaste it here:\n", plaintext.Visible(err.Error()))
 		}
 	}
 }
