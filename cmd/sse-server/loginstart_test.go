@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
@@ -68,5 +72,21 @@ func TestCheckOfAURLUsesTheLogin(t *testing.T) {
 	p = launchWith(t, env, "check", "--url", remote.URL+"/mcp")
 	p.wantExit(exit.OK)
 	ssetest.WantText(t, "after the login", p.out.String(), "the login of this user is not refused", "a call", "1 tool")
+
+	for _, file := range clitest.Must(filepath.Glob(filepath.Join(env["XDG_STATE_HOME"], "sse-server", "logins", "*.json"))) {
+		var kept map[string]any
+		ssetest.Must(t, json.Unmarshal(clitest.Must(os.ReadFile(file)), &kept))
+		kept["expiry"] = time.Now().Add(-time.Hour)
+		ssetest.Must(t, os.WriteFile(file, clitest.Must(json.Marshal(kept)), 0o600))
+	}
+	remote.mu.Lock()
+	remote.isDown = true
+	remote.mu.Unlock()
+	p = launchWith(t, env, "check", "--url", remote.URL+"/mcp")
+	p.wantExit(exit.Failure)
+	ssetest.WantText(t, "while the issuer is down", p.out.String(), "what to do: the issuer cannot renew the login now: the token endpoint answered 503")
+	if text := p.out.String(); strings.Contains(text, "run in a terminal") {
+		t.Errorf("somebody has to log in: %s", text)
+	}
 	remote.wantNoSecret(t, "what check prints", p.out.String()+p.log.String())
 }

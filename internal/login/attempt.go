@@ -641,8 +641,8 @@ func visible(text string) string {
 	}, text)
 }
 
-// AwaitDevice asks the issuer until the person has typed the code, and ends the login then. If the code is good no more,
-// it returns why, and the login waits for what comes back from Link.
+// AwaitDevice asks the issuer until the person has typed the code, and ends the login then. If the code is good no
+// more, it returns why, and the login waits for what comes back from Link.
 func (a *Attempt) AwaitDevice(ctx context.Context, code *DeviceCode) error {
 	options := a.resourceParam()
 	token, err := a.conf().DeviceAccessToken(withClient(ctx, a.guard), code.got, options...)

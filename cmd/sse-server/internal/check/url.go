@@ -33,10 +33,11 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 	if named, ok := server.Credentials.(interface{ KeepName() }); ok && command != "" {
 		named.KeepName() // the command may have a hash in the place of a query
 	}
+	header, problem := loginAt(ctx, server)
 	var steps []diagnosis.Step
 	var shown func()
 	works := diagnosis.Run(ctx, diagnosis.Options{
-		URL: server.Address, Header: server.Header, Login: loginAt(ctx, server), LoginCommand: command,
+		URL: server.Address, Header: server.Header, Login: header, LoginCommand: command, LoginProblem: problem,
 		Origin: c.Check.Origin, Connector: c.Connector(), Wait: time.Duration(c.Check.Wait), Patience: k.Silence,
 		Begin: func(name string, limit time.Duration) { shown = k.showWaiting(name, limit) },
 	}, func(s diagnosis.Step) {
@@ -69,14 +70,18 @@ func (k *Check) URL(c *config.Config, signals <-chan os.Signal) int {
 }
 
 // loginAt returns the Authorization of this user's login at a server; empty if there is none. The server says
-// what is wrong with it.
-func loginAt(ctx context.Context, server remote.URL) string {
-	login, ok := server.Credentials.(interface{ LoggedIn() bool })
+// what is wrong with it. problem says that the issuer cannot renew the login now.
+func loginAt(ctx context.Context, server remote.URL) (header, problem string) {
+	login, ok := server.Credentials.(interface {
+		LoggedIn() bool
+		Hindered() (text string, is bool)
+	})
 	if !ok || !login.LoggedIn() {
-		return ""
+		return "", ""
 	}
-	header, _ := server.Credentials.Authorizer(nil, slog.New(slog.DiscardHandler))(ctx, "")
-	return header
+	header, _ = server.Credentials.Authorizer(nil, slog.New(slog.DiscardHandler))(ctx, "")
+	problem, _ = login.Hindered()
+	return header, problem
 }
 
 // marks are those of the results of a step.

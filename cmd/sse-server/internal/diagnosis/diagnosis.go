@@ -28,6 +28,8 @@ type Options struct {
 	// Login is the Authorization of the login of this user, for each request; empty: nobody is logged in. LoginCommand
 	// is what a person types to log in at the server; empty: there are no logins there.
 	Login, LoginCommand string
+	// LoginProblem is why no Login can be had of a user who is logged in; empty: there is no problem.
+	LoginProblem string
 	// Origin is that of a web page whose requests are tried; empty: none are.
 	Origin string
 	// Connector is the hosted client whose needs are looked at, such as claude.ai; empty: none.

@@ -65,6 +65,8 @@ func (r *run) unauthorized(status string, response *http.Response) error {
 		return &fault{status, fmt.Sprintf("the token is valid and lacks a scope: get one with %q", scope)}
 	case challenge.Params["error"] == insufficientScope:
 		return &fault{status, "the token is valid and lacks a scope: get one with more"}
+	case r.LoginProblem != "":
+		return &fault{status, r.LoginProblem}
 	case r.Login != "":
 		return &fault{status, "the login of this user is not accepted: run in a terminal: " + r.LoginCommand}
 	case given != "" && !hasScheme: // what is given is the secret itself
