@@ -64,6 +64,8 @@ var remedies = []remedy{
 	{reason: anyOf(`the sse-server of this name differs in .*?: (stop it \(kill \d+\), or give --connect another port` +
 		`(?:; with --dir DIR, and files by their whole paths, it is one for all directories)?` +
 		`(?:; with the whole path of the program, PATH does not choose it)?)$`), todo: "$1"},
+	{reason: anyOf(`the issuer cannot renew the login now`),
+		todo: "wait until the issuer works: somebody is logged in"},
 	{reason: anyOf(`the server refused access`),
 		todo: "give it credentials, as with --header 'Authorization: Bearer $${TOKEN}'"},
 	{reason: anyOf(`listens at the proxy`, `to the proxy`, `answers at the proxy`, `(?:known for|of) the proxy`,

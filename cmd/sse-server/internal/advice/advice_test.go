@@ -144,6 +144,7 @@ func TestRemedies(t *testing.T) {
 		{remote, "no MCP server found: it answered 404 Not Found (no such route: MCP is at /a/mcp) to POST and 404 Not Found to GET", "use the path that it names: https://127.0.0.1:1/a/mcp"},
 		{remote, "no MCP server found: it answered 404 Not Found to POST and 404 Not Found to GET: check the path", "open the address with curl"},
 		{remote, "tls: failed to verify certificate: x509: unknown authority", "certificate"},
+		{remote, "could not connect to the server: https://a/mcp: the issuer cannot renew the login now: the token endpoint cannot be asked: dial tcp 127.0.0.1:9: connect: connection refused; call again later", "wait until the issuer works"},
 		{remote, "the server refused access (401 Unauthorized): configure the credentials", "--header 'Authorization: Bearer ${TOKEN}'"},
 		{remoteInFile, "the server refused access (401 Unauthorized): configure the credentials", "give it credentials, as with header: 'Authorization: Bearer ${TOKEN}'"},
 		{command, "the program only sends back what it gets", "serve a program that speaks MCP on stdin and stdout; many need an argument such as stdio"},
