@@ -2,16 +2,23 @@ package login
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 )
 
 const (
-	// stalledWait bounds how long a request waits for a renewal, after one that has failed.
+	// renewWait bounds how long requests wait for a renewal, which goes on: the default of initialization-timeout is
+	// five seconds, and a client that comes gets a session in the place of one with the server before that.
+	renewWait = 4 * time.Second
+	// stalledWait bounds it after a renewal that has failed.
 	stalledWait = 2 * time.Second
 	// retryEvery is how long sessions in the place of one with the server wait between renewals.
 	retryEvery = 10 * time.Second
 )
+
+// errSlow reports a renewal that goes on.
+var errSlow = fmt.Errorf("there is no new token after %v", renewWait)
 
 // hindrance is why requests cannot use a login that is there: the issuer cannot renew it now, or it lacks a scope
 // without which the server opens no session. It ends with the token. Only tried changes; a nil *hindrance is none.
@@ -37,6 +44,27 @@ func (s *source) stall(l *Login, refused string, why error, log *slog.Logger) {
 	s.hinder(&hindrance{token: l.Access, why: why, refused: refused, log: log, tried: time.Now(),
 		full:   "the issuer cannot renew the login now: " + why.Error() + "; call again later",
 		public: "the login at the server cannot be renewed now: call again later"})
+}
+
+// noteRenewal notes when a renewal began; zero: it has ended.
+func (s *source) noteRenewal(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.renewal = at
+}
+
+// patience returns how long a request waits for a renewal, which may be under way.
+func (s *source) patience(h *hindrance) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait := s.wait
+	if h.isStall() { // most likely it still is
+		wait = stalledWait
+	}
+	if !s.renewal.IsZero() {
+		wait -= time.Since(s.renewal)
+	}
+	return wait
 }
 
 // hinder notes why requests cannot use a login.

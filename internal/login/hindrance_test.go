@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"sync/atomic"
@@ -113,34 +114,48 @@ func TestLoginThatLacksAScopeForSessions(t *testing.T) {
 	ssetest.Want(t, "another login", c.AwaitLogin(t.Context()), true)
 }
 
-// A token endpoint that hangs holds the first request as long as one may take. Those after it wait a moment, and the
-// pause begins when that time is over.
+// A token endpoint that hangs does not hold requests as long as it may take: those at the first renewal wait until that
+// has taken four seconds, and later ones two. The pause begins when a renewal has failed. A token that is still good is used.
 func TestIssuerThatHangs(t *testing.T) {
 	w := newWorld(t, nil)
 	o := w.options(t)
 	w.mustLogIn(t, o)
 	synctest.Test(t, func(t *testing.T) {
 		change(t, o, func(l *Login) { expire(l); l.TokenURL = "http://127.0.0.1:1/token" })
-		s, asked := process(o), 0
+		s, start := process(o), time.Now()
+		s.wait = renewWait
+		var asked atomic.Int32
 		s.refresh = func(ctx context.Context, _ *Login) error {
-			asked++
+			asked.Add(1)
 			<-ctx.Done()
 			return ctx.Err()
 		}
 		for _, one := range []struct {
-			after, waits time.Duration
-			asked        int
+			at, waits time.Duration
+			asked     int32
+			why       string
 		}{
-			{0, askTimeout, 1}, {0, 0, 1}, {time.Second, 0, 1}, {time.Second, stalledWait, 2}, {time.Second, stalledWait, 2},
-			{6 * time.Second, 0, 2}, {2 * time.Second, stalledWait, 3},
+			{0, renewWait, 1, "no new token after 4s"}, {5, 0, 1, "no new token after 4s"}, // until 10
+			{11, 0, 1, "deadline"},                                   // the pause
+			{13, stalledWait, 2, "deadline"}, {16, 0, 2, "deadline"}, // until 23
+			{24, 0, 2, "deadline"}, {26, stalledWait, 3, "deadline"},
 		} {
-			time.Sleep(one.after)
+			time.Sleep(time.Until(start.Add(one.at*time.Second + time.Millisecond)))
 			began := time.Now()
 			_, _, err := header(t, s, "")
-			ssetest.WantText(t, "error", err, context.DeadlineExceeded.Error())
-			ssetest.Want(t, "the wait", time.Since(began), one.waits)
-			ssetest.Want(t, "requests for tokens", asked, one.asked)
+			what := fmt.Sprintf("after %d s: ", one.at)
+			ssetest.WantText(t, what+"error", err, one.why)
+			ssetest.Want(t, what+"the wait", time.Since(began), one.waits)
+			ssetest.Want(t, what+"requests for tokens", asked.Load(), one.asked)
 		}
 		time.Sleep(askTimeout) // the last one ends
+
+		change(t, o, func(l *Login) { soon(l); l.Access = "another" })
+		began := time.Now()
+		got, _, err := header(t, s, "")
+		ssetest.Must(t, err)
+		ssetest.Want(t, "a token that is still good is used", got != "", true)
+		ssetest.Want(t, "the wait for another one", time.Since(began), renewWait)
+		time.Sleep(askTimeout)
 	})
 }

@@ -84,7 +84,7 @@ func (c Credentials) source() *source {
 		store = c.Own.store(c.StateDir, server)
 	}
 	key := Credentials{StateDir: c.StateDir, Server: server, Own: c.Own}
-	got, _ := sources.LoadOrStore(key, &source{store: store, server: server,
+	got, _ := sources.LoadOrStore(key, &source{store: store, server: server, wait: renewWait,
 		renewing: make(chan struct{}, 1), asked: make(chan struct{}, 1)})
 	return got.(*source)
 }
@@ -232,6 +232,7 @@ type source struct {
 	server   string
 	asking   singleflight.Group
 	renewing chan struct{} // has one while the token is renewed
+	wait     time.Duration // bounds how long requests wait for a renewal
 	asked    chan struct{} // has one while a login begins
 	attempt  *Attempt      // the one that was begun last; nil: none. Guarded by asked
 	over     chan struct{} // closed when nothing is left of attempt
@@ -254,6 +255,7 @@ type source struct {
 	lacks   []string // the scopes to ask for in the place of the useless login; nil: those that the server names
 	// hindrance is why requests cannot use the login; nil: nothing is known to be.
 	hindrance *hindrance
+	renewal   time.Time // when the renewal began that is under way; zero: none is
 	// challenge is that of the message that the server has refused last; without a scheme: there is none.
 	challenge oauthex.Challenge
 
@@ -276,11 +278,8 @@ func (s *source) authorize(ctx context.Context, refused string, log *slog.Logger
 		s.noteUse(now)
 		return header, nil
 	}
-	waiting, stop := ctx, func() {}
 	stalled := s.hindranceOf(l)
-	if stalled.isStall() { // most likely it still is
-		waiting, stop = context.WithTimeout(ctx, stalledWait)
-	}
+	waiting, stop := context.WithTimeout(ctx, s.patience(stalled))
 	defer stop()
 	// It goes on if ctx ends before: a refresh token may be good only once.
 	asked := s.asking.DoChan(refused, func() (any, error) { return s.renew(refused, log) })
@@ -292,11 +291,17 @@ func (s *source) authorize(ctx context.Context, refused string, log *slog.Logger
 		}
 		return header, answer.Err
 	case <-waiting.Done():
-		if ctx.Err() == nil {
-			return "", stalled.why
-		}
-		return "", ctx.Err()
 	}
+	switch header := l.header(time.Now()); {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case header != "" && header != refused: // it is renewed early
+		return header, nil
+	case stalled.isStall():
+		return "", stalled.why
+	}
+	s.stall(l, refused, errSlow, log)
+	return "", errSlow
 }
 
 // header returns the header with the access token, empty if there is none that can be good.
@@ -520,6 +525,8 @@ func (s *source) lockNewest(ctx context.Context) (l *Login, unlock func(), err e
 func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	s.renewing <- struct{}{}
 	defer func() { <-s.renewing }()
+	s.noteRenewal(time.Now())
+	defer s.noteRenewal(time.Time{})
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
 	l, unlock, err := s.lockNewest(ctx)
