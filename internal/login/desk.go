@@ -76,6 +76,13 @@ func (c Credentials) Hindered() (text string, is bool) {
 	return h.public, true
 }
 
+// IsStalled reports whether the issuer cannot renew the login that is there now.
+func (c Credentials) IsStalled() bool {
+	s := c.source()
+	l := s.held()
+	return l != nil && s.isGood(l) && s.hindranceOf(l).isStall()
+}
+
 // Ask returns what a person is told to do: a link or a command, where Links is set, else that the operator has to log
 // in. link is that of the text; empty: it has none. done says that somebody has logged in meanwhile.
 func (c Credentials) Ask(ctx context.Context) (text, link string, done bool) {

@@ -54,6 +54,8 @@ type Endpoint struct {
 	Authorize func(ctx context.Context, refused string) (header string, err error)
 	// Advise is [remote.Adviser]; nil: nobody can be told what to do about a refusal.
 	Advise func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string)
+	// IsStalled reports whether somebody is logged in, and the login cannot be renewed now; nil: that cannot be.
+	IsStalled func() bool
 	// Accepted is told of each success of a request; nil: nobody wants to know.
 	Accepted func()
 	// AwaitLogin waits until somebody has logged in at the server, or ctx ends; nil: nobody can.
@@ -100,7 +102,7 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 
 // advised returns the body of a response that refuses access, with what to do. The log has no link of a login.
 func (e *Endpoint) advised(resp *http.Response, full, public, link string) unauthorized {
-	body := unauthorized{resp.Body, e.Name, full, public, link}
+	body := unauthorized{resp.Body, e.Name, full, public, link, e.IsStalled != nil && e.IsStalled()}
 	e.Log.Warn("no token for the server", "err", body.logged(full))
 	return body
 }
@@ -152,6 +154,8 @@ type unauthorized struct {
 	full, public string
 	// link is the address at which a person logs in, if full has it; else empty.
 	link string
+	// isStalled says that nobody has to log in: they say to call again later.
+	isStalled bool
 }
 
 // isForAll reports whether all clients may know what to do.
@@ -166,7 +170,8 @@ func (u unauthorized) logged(text string) string {
 	return text
 }
 
-// NeedsPerson reports whether a response of Do refuses access, and a person can do something about that.
+// NeedsPerson reports whether a response of Do refuses access, and a person can do something about that, or has to
+// wait.
 func NeedsPerson(resp *http.Response) bool {
 	body, ok := resp.Body.(unauthorized)
 	return ok && body.full != ""

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -127,4 +128,26 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	one := NewEventReader(strings.NewReader("data: "+`{"jsonrpc":"2.0","method":"a"}`+"\n\n"), 1<<10, Cursor{})
 	ssetest.Want(t, "the end of a stream whose queue is closed", x.Deliver(push, one), nil)
 	ssetest.Want(t, "messages in a batch over the limit", len(splitBatch([]byte("["+strings.Repeat("[],", maxBatch)+"[]]"))), 1)
+}
+
+// Without a token nothing is sent. The error says whether somebody has to log in, or a client has to wait.
+func TestErrorsWithoutAToken(t *testing.T) {
+	for isStalled, want := range map[bool]ErrorData{
+		false: {Reason: ReasonUnauthorized, Status: 401, NeedsLogin: true},
+		true:  {Reason: ReasonUnauthorized, Status: 401, Retryable: true},
+	} {
+		e := testEndpoint("http://127.0.0.1:1")
+		e.Authorize = func(context.Context, string) (string, error) { return "", errors.New("the issuer fails") }
+		e.Advise = func(context.Context, *http.Response, bool) (again bool, full, public, link string) {
+			return false, "for an operator", "for all", ""
+		}
+		e.IsStalled = func() bool { return isStalled }
+		resp, err := e.Do(t.Context(), http.MethodPost, nil, nil)
+		ssetest.Must(t, err)
+		failure := e.StatusError(resp, nil)
+		ssetest.Want(t, "message", failure.Message, "for all")
+		data := DataOf(failure)
+		data.Details = nil
+		ssetest.Want(t, "data", data, want)
+	}
 }

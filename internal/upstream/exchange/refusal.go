@@ -278,8 +278,9 @@ func (e *Endpoint) StatusError(resp *http.Response, text []byte) *jsonrpc.Error 
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
 		data.Reason = ReasonUnauthorized
-		data.NeedsLogin = NeedsPerson(resp)
-		if body, ok := resp.Body.(unauthorized); ok && body.isForAll() {
+		body, ok := resp.Body.(unauthorized)
+		data.NeedsLogin, data.Retryable = NeedsPerson(resp) && !body.isStalled, body.isStalled
+		if ok && body.isForAll() {
 			data.Link = body.link
 			return NewError(data, "%s", body.full)
 		} else if ok && body.full != "" {

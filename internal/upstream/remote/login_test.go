@@ -433,6 +433,8 @@ func (w *waiter) Accepted() {}
 
 func (w *waiter) LoginNeeded() (string, bool) { return "", false }
 
+func (w *waiter) IsStalled() bool { return false }
+
 func (w *waiter) AwaitLogin(ctx context.Context) bool {
 	_, isBounded := ctx.Deadline()
 	w.loggedIn.Store(isBounded)

@@ -28,7 +28,8 @@ func (needsLogin) Planned() bool { return true }
 // the lists of before, or the tool login, and calls that the server has taken before are answered. It is safe for
 // concurrent use; a nil *loginEnd notices nothing.
 type loginEnd struct {
-	loggedIn func() bool
+	loggedIn   func() bool
+	isHindered func() bool // there is a login that requests cannot use
 	// noteToolsNeedLogin has the next session be one in the place of one with the server, though that answers
 	// initialize.
 	noteToolsNeedLogin func()
@@ -74,7 +75,7 @@ func (e *loginEnd) received(msg []byte) error {
 	if raw, has := rawjson.Member(m.Error(), "data"); has {
 		_ = json.Unmarshal(raw, &data) // that of a server may be anything
 	}
-	isWanted := e.hasList || isOfTools && data.NeedsLogin
+	isWanted := e.hasList || isOfTools && (data.NeedsLogin || e.isHindered())
 	switch {
 	case m.Error() == nil:
 		e.hasList = e.hasList || e.loggedIn() // some servers give one to anybody

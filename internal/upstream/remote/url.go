@@ -170,7 +170,8 @@ func (u URL) loginEnd(ctx context.Context) *loginEnd {
 		return nil
 	}
 	login := u.Credentials.(standin.Asker)
-	return &loginEnd{loggedIn: func() bool { return !standin.IsNeeded(login) },
+	isHindered := func() bool { _, is := login.Hindered(); return is }
+	return &loginEnd{loggedIn: func() bool { return !standin.IsNeeded(login) }, isHindered: isHindered,
 		noteToolsNeedLogin: u.site.noteToolsNeedLogin, asked: make(map[jsonrpc.ID]string)}
 }
 
@@ -279,7 +280,7 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 			x.Advise = adviser.Advise
 		}
 		if login, ok := u.Credentials.(loginNeeder); ok {
-			x.Accepted, x.AwaitLogin = login.Accepted, login.AwaitLogin
+			x.Accepted, x.AwaitLogin, x.IsStalled = login.Accepted, login.AwaitLogin, login.IsStalled
 		}
 		if u.isFromProxy(ctx) {
 			u.withholdLogin(x)
@@ -322,6 +323,8 @@ type loginNeeder interface {
 	LoginNeeded() (command string, is bool)
 	// AwaitLogin waits until somebody has logged in, or ctx ends, and reports whether somebody has.
 	AwaitLogin(ctx context.Context) bool
+	// IsStalled reports whether somebody is logged in, and the login cannot be renewed now.
+	IsStalled() bool
 }
 
 // LoginNeeded reports whether the server waits for a person who logs in. command is what the person types, which not
