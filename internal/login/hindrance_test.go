@@ -159,3 +159,22 @@ func TestIssuerThatHangs(t *testing.T) {
 		time.Sleep(askTimeout)
 	})
 }
+
+// A principal gets no link while the issuer cannot renew its login, and hears no details. Others are not concerned.
+func TestIssuerOfAPrincipalIsDown(t *testing.T) {
+	g := newGate(t, newWorld(t, nil))
+	l := g.logIn("alice")
+	g.w.token = answers(503, "text/plain", "x")
+	alice := g.of("alice", "client")
+	_, err := alice.source().authorize(t.Context(), "Bearer "+l.Access, g.page.Log)
+	ssetest.WantText(t, "error", err, "answered 503")
+	_, full, public, link := alice.Advise(t.Context(), &http.Response{StatusCode: http.StatusUnauthorized}, true)
+	ssetest.WantText(t, "advice", full, "the issuer cannot renew the login now: the token endpoint answered 503")
+	ssetest.Want(t, "advice for all", public, "the login at the server cannot be renewed now: call again later")
+	ssetest.Want(t, "link", link, "")
+	text, link, _ := alice.Ask(t.Context())
+	ssetest.Want(t, "what the client is told", text, public)
+	ssetest.Want(t, "link", link, "")
+	_, link, _ = g.of("bob", "client").Ask(t.Context())
+	ssetest.WantText(t, "link of another principal", link, ownPage)
+}
