@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/httpanswer"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 )
 
 // reloadPath is the route that reloads the configuration.
@@ -94,7 +95,7 @@ func (d *daemon) apply(next *config.Config) error {
 	}
 	for _, s := range next.Endpoints() {
 		d.gateways[s.Name].Revoke(func(principal string) bool { // those of the issuer are authenticated again
-			isKnown := known[principal] || byOAuth && strings.HasPrefix(principal, config.OfOAuth)
+			isKnown := known[principal] || byOAuth && login.IsOfIssuer(principal)
 			return !isKnown || !s.MayUse(principal)
 		})
 	}

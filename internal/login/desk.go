@@ -110,7 +110,7 @@ func (c Credentials) Ask(ctx context.Context) (text, link string, done bool) {
 func (c Credentials) linkText(link string) string {
 	if c.isOwn() {
 		asks := "The page asks for the user's token of this gateway; never ask for it yourself."
-		if strings.HasPrefix(c.Own.Principal, OfIssuer) {
+		if IsOfIssuer(c.Own.Principal) {
 			asks = "There the user shows who that is, as for this gateway."
 		}
 		return "Log in at " + link + " and then call again. Show this link to the user, and to nobody else: it is " +

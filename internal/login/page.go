@@ -183,7 +183,8 @@ func (p *Page) prepare(ctx context.Context, t *ticket) error {
 	s, own := t.of.source(), t.of.Own
 	a, err := prepare(ctx, Options{
 		Server: s.server, Header: t.of.header(), Challenge: s.challenged(), Store: s.store, Scopes: t.scopes,
-		ClientID: own.Client.ID, ClientSecret: own.Client.Secret, Issuer: own.ClientIssuer,
+		ClientID: p.Credentials.Client.ID, ClientSecret: p.Credentials.Client.Secret,
+		Issuer:      p.Credentials.ClientIssuer,
 		DocumentURL: Document{Page: own.Page}.URL(),
 		Redirect:    own.Page + callbackPath, Permits: func() bool { return p.MayUse(own) },
 		Confirm: func(_, _ string) bool { t.otherSite = true; return true },
@@ -256,7 +257,7 @@ func (p *Page) serveConsent(w http.ResponseWriter, r *http.Request) {
 
 // issuerOf returns where the principal of a ticket shows that it is the one; nil: it types its token.
 func (p *Page) issuerOf(t *ticket) *TokenIssuer {
-	if !strings.HasPrefix(t.of.Own.Principal, OfIssuer) {
+	if !IsOfIssuer(t.of.Own.Principal) {
 		return nil
 	}
 	return p.TokenIssuer

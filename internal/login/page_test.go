@@ -26,6 +26,9 @@ import (
 
 const ownPage = "https://gw.example.com/login/notes"
 
+// testKey seals the logins of a gate.
+var testKey = SealingKey([]byte("a key of ids that is long enough"))
+
 // gate is a gateway with the principals alice and bob, whose tokens are "token of alice" and "token of bob".
 type gate struct {
 	t     *testing.T
@@ -43,7 +46,7 @@ func newGate(t *testing.T, w *world) *gate {
 	g := &gate{t: t, w: w, state: filepath.Join(ssetest.PrivateDir(t), "state"), gone: map[string]bool{}}
 	g.page = &Page{Name: "notes", MayUse: func(o Own) bool { return g.knows(o.Principal) }, Log: slog.New(slog.NewTextHandler(&g.log, nil)),
 		Credentials: Credentials{StateDir: g.state, Server: w.url(),
-			Own: Own{Page: ownPage, Key: SealingKey([]byte("a key of ids that is long enough"))}},
+			Own: Own{Page: ownPage}, Seal: Seal{Key: testKey}},
 		Principal: func(token string) (string, error) {
 			name, ok := strings.CutPrefix(token, "token of ")
 			if !ok || !g.knows(name) {
@@ -335,12 +338,12 @@ func TestLoginsOfPrincipalsAreSealed(t *testing.T) {
 	info, err = os.Stat(filepath.Dir(path))
 	ssetest.Must(t, err)
 	ssetest.Want(t, "mode of the folder", info.Mode().Perm(), os.FileMode(0o700))
-	alice := g.page.Credentials.Own
-	alice.Principal = "alice"
+	alice := g.of("alice", "client")
 	bob, otherPage, otherKey := alice, alice, alice
-	bob.Principal, otherPage.Page, otherKey.Key = "bob", "https://other.example.com/login/notes", SealingKey([]byte("another key of ids, long enough"))
+	bob.Own.Principal, otherPage.Own.Page = "bob", "https://other.example.com/login/notes"
+	otherKey.Seal.Key = SealingKey([]byte("another key of ids, long enough"))
 	for name, c := range map[string]struct {
-		own    Own
+		own    Credentials
 		server string
 		change func(string) string
 	}{
@@ -353,7 +356,7 @@ func TestLoginsOfPrincipalsAreSealed(t *testing.T) {
 		"changed":                 {alice, l.Server, func(s string) string { return strings.Replace(s, `"sealed": "`, `"sealed": "AAAA`, 1) }},
 		"no file of a login":      {alice, l.Server, func(string) string { return "{}" }},
 	} {
-		moved := c.own.store(g.state, c.server)
+		moved := storeOf(g.state, c.server, c.own.Own, c.own.Seal)
 		at, text := moved.path(c.server, l.Issuer), string(data)
 		if c.change != nil {
 			text = c.change(text)
@@ -378,16 +381,14 @@ func TestLoginsOfPrincipalsAreSealed(t *testing.T) {
 
 // Nothing is kept without a key, a principal, a page or a place, and nobody is logged in then.
 func TestNothingIsKeptWithoutAKey(t *testing.T) {
-	whole := Own{Page: ownPage, Key: SealingKey([]byte("a key of ids that is long enough")), Principal: "alice"}
-	for name, change := range map[string]func(*Own, *string){
-		"key":       func(o *Own, _ *string) { o.Key = SealingKey(nil) },
-		"principal": func(o *Own, _ *string) { o.Principal = "" },
-		"page":      func(o *Own, _ *string) { o.Page = "" },
-		"place":     func(_ *Own, dir *string) { *dir = "" },
+	for name, change := range map[string]func(*Credentials){
+		"key":       func(c *Credentials) { c.Seal.Key = SealingKey(nil) },
+		"principal": func(c *Credentials) { c.Own.Principal = "" },
+		"page":      func(c *Credentials) { c.Own.Page = "" },
+		"place":     func(c *Credentials) { c.StateDir = "" },
 	} {
-		own, dir := whole, t.TempDir()
-		change(&own, &dir)
-		c := Credentials{StateDir: dir, Server: "https://mcp.example.com/mcp", Own: own}
+		c := Credentials{StateDir: t.TempDir(), Server: "https://mcp.example.com/mcp", Own: Own{Page: ownPage, Principal: "alice"}, Seal: Seal{Key: testKey}}
+		change(&c)
 		ssetest.Want(t, "logged in without a "+name, c.LoggedIn(), false)
 		if link, _, err := c.Begin(t.Context()); err == nil {
 			t.Errorf("without a %s there is the link %s", name, link)
@@ -444,7 +445,7 @@ func TestRemovedPrincipal(t *testing.T) {
 		ssetest.Must(t, err)
 		ssetest.Want(t, "forgotten with another key", len(gone), 0)
 	}
-	gone, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, isThere)
+	gone, err := ForgetPrincipals(g.state, testKey, isThere)
 	ssetest.Must(t, err)
 	ssetest.Want(t, "forgotten", len(gone), 1)
 	ssetest.Want(t, "whose login is forgotten", gone[0].Principal, "alice")
@@ -589,7 +590,7 @@ func TestRenewalOfARemovedPrincipal(t *testing.T) {
 	ssetest.Want(t, "the lock is free", locked, false)
 	forgotten := make(chan error)
 	go func() {
-		_, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, func(OfPrincipal) bool { return false })
+		_, err := ForgetPrincipals(g.state, testKey, func(OfPrincipal) bool { return false })
 		forgotten <- err
 	}()
 	close(goOn)
@@ -605,8 +606,7 @@ func TestRenewalOfARemovedPrincipal(t *testing.T) {
 func TestForgettingWaitsForTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := filepath.Join(ssetest.PrivateDir(t), "state")
-		store := Own{Page: ownPage, Key: SealingKey([]byte("a key of ids that is long enough")), Principal: "alice"}.store(
-			state, "https://mcp.example.com/mcp")
+		store := storeOf(state, "https://mcp.example.com/mcp", Own{Page: ownPage, Principal: "alice"}, Seal{Key: testKey})
 		l := &Login{Server: "https://mcp.example.com/mcp", Issuer: "https://issuer.example.com", Client: Client{ID: "c"}}
 		ssetest.Must(t, store.Save(l))
 		all, err := OfPrincipals(state)

@@ -184,7 +184,7 @@ func TestProofOfAPrincipalThatIsNoMore(t *testing.T) {
 	g.page.MayUse = mayUse
 	waiting := g.ticket(carol, "client")
 	cookie, back = g.show(waiting)
-	_, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, func(o OfPrincipal) bool { return o.Principal != carol })
+	_, err := ForgetPrincipals(g.state, testKey, func(o OfPrincipal) bool { return o.Principal != carol })
 	ssetest.Must(t, err)
 	ssetest.Want(t, "status after the end of the principal", g.get(back, cookie).Code, http.StatusForbidden)
 	ssetest.Want(t, "status of the link", g.get(waiting).Code, http.StatusNotFound)
@@ -238,7 +238,7 @@ func TestPrincipalRemovedWhileItsLoginBegins(t *testing.T) {
 	done := make(chan *httptest.ResponseRecorder)
 	go func() { done <- g.post(link, ownOrigin, "token of alice") }()
 	<-registering
-	_, err := ForgetPrincipals(g.state, g.page.Credentials.Own.Key, func(o OfPrincipal) bool { return o.Principal != "alice" })
+	_, err := ForgetPrincipals(g.state, testKey, func(o OfPrincipal) bool { return o.Principal != "alice" })
 	ssetest.Must(t, err)
 	close(goOn)
 	rec := <-done
@@ -279,13 +279,13 @@ func TestRegisteredClientOfAPage(t *testing.T) {
 	w := newWorld(t, func(w *world) { w.lifetime = 1 })
 	g := newGate(t, w)
 	w.clients["ours"] = "s3cret"
-	own := &g.page.Credentials.Own
+	own := &g.page.Credentials
 	own.Client, own.ClientIssuer = Client{ID: "ours", Secret: "s3cret", ByHand: true}, w.issuer.URL
 	l := g.logIn("alice")
 	ssetest.Want(t, "client", l.Client.ID, "ours")
 	ssetest.Want(t, "registrations", w.count("/register"), 0)
 	w.clients["ours"], own.Client.Secret = "another", "another"
-	header, err := g.of("alice", "client").source().renew("Bearer "+l.Access, g.page.Log)
+	header, err := g.of("alice", "client").Authorizer(nil, g.page.Log)(t.Context(), "Bearer "+l.Access)
 	ssetest.Must(t, err)
 	ssetest.Want(t, "there is another token", header != "", true)
 	own.ClientIssuer = "https://another.example"
@@ -303,7 +303,7 @@ func TestRenewalIsAUse(t *testing.T) {
 	w := newWorld(t, func(w *world) { w.lifetime = 1 })
 	g := newGate(t, w)
 	l := g.logIn("alice")
-	lock := lockOf(Own{Page: ownPage, Key: g.page.Credentials.Own.Key, Principal: "alice"}.store(g.state, w.url()).path(w.url(), w.issuer.URL))
+	lock := lockOf(storeOf(g.state, w.url(), Own{Page: ownPage, Principal: "alice"}, Seal{Key: testKey}).path(w.url(), w.issuer.URL))
 	long := time.Now().Add(-31 * 24 * time.Hour)
 	ssetest.Must(t, os.Chtimes(lock, long, long))
 	_, err := g.of("alice", "client").source().authorize(t.Context(), "Bearer "+l.Access, g.page.Log)

@@ -19,30 +19,31 @@ import (
 )
 
 // Own says whose login Credentials mean, where each principal of a gateway has one of its own. The zero Own means none:
-// all share one. It must not be logged.
+// all share one.
 type Own struct {
 	// Page is the address at which a principal logs in: PUBLIC-URL/login/NAME. Principals of two gateways that have the
 	// same name are not the same, and this address tells them apart.
-	Page string
-	// Key seals the files: see SealingKey. Empty: nothing is kept, and nobody can log in.
-	Key string
+	Page string `json:"page"`
 	// Principal is whose login it is. Empty: nobody's, as for a probe.
-	Principal string
+	Principal string `json:"principal"`
 	// Authority says who names that principal, if that is the issuer of the gateway's tokens: the same name is another
 	// principal at another issuer. Empty: the gateway itself does.
-	Authority string
+	Authority string `json:"authority,omitempty"`
+}
+
+// Seal says how the logins of principals are kept. It must not be logged.
+type Seal struct {
+	// Key seals the files: see SealingKey. Empty: nothing is kept, and nobody can log in.
+	Key string
 	// Gateway tells the gateway from others of this user that keep their logins in the same place, whatever its page
 	// was before. Empty: the page alone does. It says whose principals may end, and seals nothing.
 	Gateway string
-	// Client is the one that the operator has registered at the issuer of the server, whose name ClientIssuer is. The
-	// zero Client: one is registered for each login.
-	Client       Client
-	ClientIssuer string
 }
 
 // owner is whose logins at a server a Store has.
 type owner struct {
 	Own
+	Seal
 	server string // its Name
 }
 
@@ -61,12 +62,12 @@ func SealingKey(idKey []byte) string {
 	return string(key)
 }
 
-// store returns the store of a principal's logins at a server. It has no place if there is no principal, or no key.
-func (o Own) store(stateDir, server string) Store {
-	if stateDir == "" || o.Key == "" || o.Principal == "" || o.Page == "" {
+// storeOf returns the store of a principal's logins at a server. It has no place if there is no principal, or no key.
+func storeOf(stateDir, server string, own Own, seal Seal) Store {
+	if stateDir == "" || seal.Key == "" || own.Principal == "" || own.Page == "" {
 		return Store{}
 	}
-	return Store{dir: principalsDir(stateDir), of: &owner{o, Name(server)}}
+	return Store{dir: principalsDir(stateDir), of: &owner{own, seal, Name(server)}}
 }
 
 func principalsDir(stateDir string) string {
@@ -76,15 +77,13 @@ func principalsDir(stateDir string) string {
 // envelope is the file of a principal's login. All but Sealed is for people, and for the end of a principal: a login is
 // used only if it was sealed for the owner that asks.
 type envelope struct {
-	Server    string    `json:"server"` // Name
-	Issuer    string    `json:"issuer"`
-	Page      string    `json:"page"`
-	Principal string    `json:"principal"`
-	Authority string    `json:"authority,omitempty"`
-	Gateway   string    `json:"gateway,omitempty"`
-	At        time.Time `json:"loggedIn"`
-	KeyID     string    `json:"keyId"`  // of the key that has sealed it
-	Sealed    []byte    `json:"sealed"` // a Login
+	Server string `json:"server"` // Name
+	Issuer string `json:"issuer"`
+	Own
+	Gateway string    `json:"gateway,omitempty"`
+	At      time.Time `json:"loggedIn"`
+	KeyID   string    `json:"keyId"`  // of the key that has sealed it
+	Sealed  []byte    `json:"sealed"` // a Login
 }
 
 // keyID tells a SealingKey from others; empty: it is none.
@@ -112,11 +111,7 @@ func (o *owner) aead() cipher.AEAD {
 
 // boundTo returns the additional data of the seal: a file is good for these alone.
 func (o *owner) boundTo(issuer string) []byte {
-	bound := []string{"login 1", o.server, issuer, o.Page, o.Principal}
-	if o.Authority != "" {
-		bound = append(bound, o.Authority)
-	}
-	data, _ := json.Marshal(bound) // never fails
+	data, _ := json.Marshal([]string{"login 1", o.server, issuer, o.Page, o.Principal, o.Authority}) // never fails
 	return data
 }
 
@@ -126,8 +121,8 @@ func (o *owner) seal(l *Login) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.MarshalIndent(envelope{Server: Name(l.Server), Issuer: l.Issuer, Page: o.Page, Principal: o.Principal,
-		Authority: o.Authority, Gateway: o.Gateway, At: l.At, KeyID: keyID(o.Key),
+	return json.MarshalIndent(envelope{Server: Name(l.Server), Issuer: l.Issuer, Own: o.Own,
+		Gateway: o.Gateway, At: l.At, KeyID: keyID(o.Key),
 		Sealed: o.aead().Seal(nil, nil, data, o.boundTo(l.Issuer))}, "", "  ")
 }
 
@@ -146,21 +141,14 @@ func (o *owner) open(data []byte) ([]byte, error) {
 
 // OfPrincipal is the login of a principal, as its file says without being opened.
 type OfPrincipal struct {
-	Server    string // Name of it
-	Issuer    string
-	Page      string
-	Principal string
-	Authority string // of the principal: see Own
-	Gateway   string // that has made it: see Own
-	At        time.Time
-	LastUse   time.Time // zero: never
-	path      string
-	keyID     string
-}
-
-// Own returns whose login it is, without a key.
-func (o OfPrincipal) Own() Own {
-	return Own{Page: o.Page, Principal: o.Principal, Authority: o.Authority, Gateway: o.Gateway}
+	Server string // Name of it
+	Issuer string
+	Own
+	Gateway string // that has made it: see Seal
+	At      time.Time
+	LastUse time.Time // zero: never
+	path    string
+	keyID   string
 }
 
 // OfPrincipals returns the logins of principals, those of one server beside each other. It leaves out files that are
@@ -181,8 +169,8 @@ func OfPrincipals(stateDir string) (all []OfPrincipal, err error) {
 		if err != nil || json.Unmarshal(data, &e) != nil || e.Principal == "" {
 			continue
 		}
-		one := OfPrincipal{Server: e.Server, Issuer: e.Issuer, Page: e.Page, Principal: e.Principal,
-			Authority: e.Authority, Gateway: e.Gateway, At: e.At, path: path, keyID: e.KeyID}
+		one := OfPrincipal{Server: e.Server, Issuer: e.Issuer, Own: e.Own, Gateway: e.Gateway, At: e.At,
+			path: path, keyID: e.KeyID}
 		if info, err := os.Stat(lockOf(path)); err == nil {
 			one.LastUse = info.ModTime()
 		}
@@ -222,9 +210,7 @@ var ErrOtherKey = errors.New("this key of ids does not open it, so that the issu
 
 // read reads the login, whoever can read its file: the seal says that nobody has changed it. key is a SealingKey.
 func (o OfPrincipal) read(key string) (store Store, l *Login, err error) {
-	own := o.Own()
-	own.Key = key
-	store = own.store(filepath.Dir(filepath.Dir(filepath.Dir(o.path))), o.Server)
+	store = storeOf(filepath.Dir(filepath.Dir(filepath.Dir(o.path))), o.Server, o.Own, Seal{key, o.Gateway})
 	if store.dir == "" {
 		return store, nil, ErrOtherKey
 	}
@@ -272,8 +258,8 @@ func ForgetPrincipals(stateDir, key string, isThere func(OfPrincipal) bool) (gon
 		return nil, nil
 	}
 	visits.giveUp(func(c Credentials) bool {
-		return c.StateDir == stateDir && c.Own.Key == key && !isThere(OfPrincipal{Page: c.Own.Page,
-			Principal: c.Own.Principal, Authority: c.Own.Authority, Gateway: c.Own.Gateway, At: time.Now()})
+		return c.StateDir == stateDir && c.Seal.Key == key &&
+			!isThere(OfPrincipal{Own: c.Own, Gateway: c.Seal.Gateway, At: time.Now()})
 	})
 	all, err := OfPrincipals(stateDir)
 	for _, one := range all {

@@ -51,6 +51,12 @@ type Credentials struct {
 	// Own is whose login it is, where each principal of a gateway has one of its own; the zero Own: all share one.
 	// Command and Links have no meaning then.
 	Own Own
+	// Seal says how the logins of principals are kept.
+	Seal Seal
+	// Client is the one that the operator has registered for the logins of principals at the issuer of the server, whose
+	// name ClientIssuer is. The zero Client: one is registered for each login.
+	Client       Client
+	ClientIssuer string
 	// Asker is the client of that principal: only it gets a link from here.
 	Asker Asker
 }
@@ -70,7 +76,8 @@ func (c Credentials) header() (header http.Header) {
 	return header
 }
 
-// sources has a *source by the Credentials with its StateDir and Server alone: all sessions of a process share one.
+// sources has a *source by the Credentials with what says where the login is kept, and nothing else: all sessions of a
+// process share one.
 var sources sync.Map
 
 // source returns the source of c.
@@ -81,9 +88,9 @@ func (c Credentials) source() *source {
 	}
 	store := NewStore(c.StateDir)
 	if c.isOwn() {
-		store = c.Own.store(c.StateDir, server)
+		store = storeOf(c.StateDir, server, c.Own, c.Seal)
 	}
-	key := Credentials{StateDir: c.StateDir, Server: server, Own: c.Own}
+	key := Credentials{StateDir: c.StateDir, Server: server, Own: c.Own, Seal: c.Seal}
 	got, _ := sources.LoadOrStore(key, &source{store: store, server: server, wait: renewWait,
 		renewing: make(chan struct{}, 1), asked: make(chan struct{}, 1)})
 	return got.(*source)
@@ -93,7 +100,7 @@ func (c Credentials) source() *source {
 // all of a principal.
 func (c Credentials) Authorizer(_ func() string, log *slog.Logger) func(context.Context, string) (string, error) {
 	s := c.source()
-	s.noteCommand(c.Command)
+	s.configure(c)
 	return func(ctx context.Context, refused string) (string, error) { return s.authorize(ctx, refused, log) }
 }
 
@@ -246,6 +253,7 @@ type source struct {
 	bad    string      // the header that the server has refused, with nothing to get another one; empty: none
 	spent  string      // the refresh token whose client the issuer does not know; empty: none
 	typed  string      // what a person types to log in; empty: each principal has a link
+	client Client      // of Credentials, as clientIssuer
 	wanted bool        // the server asks for a login before it opens a session, or in place of one that has ended
 	had    bool        // somebody was logged in
 	anew   string      // the header that was got because the server has refused another one; empty: none
@@ -253,6 +261,8 @@ type source struct {
 	// session for want of a scope. Zero: there is none, or the server has taken a request since.
 	useless time.Time
 	lacks   []string // the scopes to ask for in the place of the useless login; nil: those that the server names
+	// clientIssuer is the name of the issuer of client.
+	clientIssuer string
 	// hindrance is why requests cannot use the login; nil: nothing is known to be.
 	hindrance *hindrance
 	renewal   time.Time // when the renewal began that is under way; zero: none is
@@ -365,11 +375,22 @@ func (s *source) look() (*Login, error) {
 	return l, nil
 }
 
-// noteCommand notes what a person types to log in.
-func (s *source) noteCommand(command string) {
+// configure takes over what the configuration of now says, which is that of the newest session.
+func (s *source) configure(c Credentials) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.typed = command
+	s.typed, s.client, s.clientIssuer = c.Command, c.Client, c.ClientIssuer
+}
+
+// clientOf returns the client of a login, with the secret that it has now: the operator may have replaced it.
+func (s *source) clientOf(l *Login) Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	client := l.Client
+	if s.client.ID != "" && s.client.ID == client.ID && sameIssuer(s.clientIssuer, l.Issuer) {
+		client.Secret = s.client.Secret
+	}
+	return client
 }
 
 // remedy says what to do about a login that has ended; empty: principals get a link.
@@ -562,10 +583,7 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	asking, stop := context.WithTimeout(context.Background(), askTimeout) // the wait for the lock takes nothing of it
 	defer stop()
 	fresh := *l
-	if of := s.store.of; of != nil && of.Client.ID != "" && of.Client.ID == l.Client.ID &&
-		sameIssuer(of.ClientIssuer, l.Issuer) { // the operator may have replaced the secret
-		fresh.Client.Secret = of.Client.Secret
-	}
+	fresh.Client = s.clientOf(l)
 	if s.refresh != nil {
 		err = s.refresh(asking, &fresh)
 	} else {

@@ -88,11 +88,7 @@ func (s Store) key(server string) string {
 	if s.of == nil {
 		return hash(server)
 	}
-	parts := []string{s.of.Page, s.of.Principal, server}
-	if s.of.Authority != "" {
-		parts = append(parts, s.of.Authority)
-	}
-	return hash(strings.Join(parts, "\n"))
+	return hash(strings.Join([]string{s.of.Page, s.of.Principal, s.of.Authority, server}, "\n"))
 }
 
 // path returns the file of a login.

@@ -35,7 +35,7 @@ type Asker struct {
 func (c Credentials) For(principal string, asker Asker) Credentials {
 	if c.isOwn() {
 		c.Own.Principal, c.Asker = principal, asker
-		if !strings.HasPrefix(principal, OfIssuer) {
+		if !IsOfIssuer(principal) {
 			c.Own.Authority = ""
 		}
 	}
@@ -45,10 +45,18 @@ func (c Credentials) For(principal string, asker Asker) Credentials {
 // OfIssuer begins the principals that the issuer of the gateway's tokens names. No other one begins with it.
 const OfIssuer = "oauth:"
 
+// IsOfIssuer reports whether a principal is one of those.
+func IsOfIssuer(principal string) bool { return strings.HasPrefix(principal, OfIssuer) }
+
 // IsPerPrincipal reports whether each principal has a login of its own.
 func (c Credentials) IsPerPrincipal() bool { return c.isOwn() }
 
 func (c Credentials) isOwn() bool { return c.Own != Own{} }
+
+// isFor reports whether c and other are about the login of one principal at one server.
+func (c Credentials) isFor(other Credentials) bool {
+	return c.Own == other.Own && c.Server == other.Server
+}
 
 // adviceForOwn returns what a principal does about what keeps its own login from being used. scopes are those of a
 // new login; nil: the server names them. asks says that the text answers the client of the principal, which may have
@@ -130,9 +138,9 @@ func (d *desk) ticketFor(c Credentials, scopes []string, now time.Time) (t *tick
 		switch left := Patience - now.Sub(t.made); {
 		case left <= 0:
 			delete(d.tickets, word)
-		case t.of == c && slices.Equal(t.scopes, scopes) && left >= leastTime:
+		case t.of.isFor(c) && t.of.Asker == c.Asker && slices.Equal(t.scopes, scopes) && left >= leastTime:
 			return t, false
-		case t.of.Own == c.Own && t.of.Server == c.Server:
+		case t.of.isFor(c):
 			own = append(own, t)
 		}
 	}
@@ -239,7 +247,7 @@ func (d *desk) addVisit(t *ticket, word string, v *visit) (gone []*visit, isTher
 		switch {
 		case v.made.Sub(other.made) >= 2*Patience: // it has ended long ago
 			delete(d.begun, key)
-		case other.of.Own == v.of.Own && other.of.Server == v.of.Server:
+		case other.of.isFor(v.of):
 			own = append(own, other)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/auth"
 	"github.com/mcp-sse/mcp-sse/internal/asker"
+	"github.com/mcp-sse/mcp-sse/internal/login"
 	"github.com/mcp-sse/mcp-sse/internal/selection"
 )
 
@@ -93,7 +94,7 @@ func only(before authenticate, names *selection.Names, refusal string) authentic
 func (c *Config) warnOfNobody(place string, globs []string) {
 	for _, glob := range globs {
 		names, err := selection.CompileNames([]string{glob})
-		isThere := err != nil || len(c.OAuth) > 0 && mayBeOfOAuth(glob)
+		isThere := err != nil || len(c.OAuth) > 0 && mayBeOfIssuer(glob)
 		for _, principal := range c.Tokens {
 			isThere = isThere || names.Has(principal)
 		}
@@ -103,13 +104,13 @@ func (c *Config) warnOfNobody(place string, globs []string) {
 	}
 }
 
-// mayBeOfOAuth reports whether a glob may match a principal of the issuer.
-func mayBeOfOAuth(glob string) bool {
+// mayBeOfIssuer reports whether a glob may match a principal of the issuer.
+func mayBeOfIssuer(glob string) bool {
 	head := glob
 	if special := strings.IndexAny(glob, "*?"); special >= 0 {
 		head = glob[:special]
 	}
-	return strings.HasPrefix(head, OfOAuth) || head != glob && strings.HasPrefix(OfOAuth, head)
+	return login.IsOfIssuer(head) || head != glob && strings.HasPrefix(login.OfIssuer, head)
 }
 
 // allow returns a function that reports whether a client of the view may use a server of it; nil if each may. ctx has
@@ -156,7 +157,7 @@ func (c *Config) scopesOfMembers(s *Server) (scopes []string) {
 // hasScopes reports whether a client has scopes: by its newest token, and with HTTP+SSE also by the token of its
 // stream, which hears the answers. Tokens of the file have no scopes, and need none.
 func (v *View) hasScopes(client *asker.Asker, scopes []string) bool {
-	if len(scopes) == 0 || !strings.HasPrefix(client.Principal, OfOAuth) {
+	if len(scopes) == 0 || !login.IsOfIssuer(client.Principal) {
 		return true
 	}
 	tokens := []string{client.Credentials()}

@@ -17,10 +17,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/login"
 )
 
-// OfOAuth begins the principals of the issuer, so that none is one of the file, which have no
-// colon.
-const OfOAuth = login.OfIssuer
-
 // makeAccess makes each server a resource of the issuer in the pairs of oauth, if there is one,
 // beside the tokens of the file. A token of the issuer makes nobody an operator: on the main
 // address, which strangers reach then, the routes for operators need a file of tokens.
@@ -79,8 +75,7 @@ func (c *Config) makeAccess(lookupEnv func(string) (string, bool)) error {
 // SamePrincipals reports whether tokens name the same principals as with the configuration
 // before: they are of the same issuer, by the same claim.
 func (c *Config) SamePrincipals(before *Config) bool {
-	a, b := c.Each()[0].protection, before.Each()[0].protection
-	return a.Issuer == b.Issuer && a.PrincipalClaim == b.PrincipalClaim
+	return c.authority() == before.authority()
 }
 
 // KeepResources takes over the resources of the configuration before that are the same in c, with
@@ -109,7 +104,7 @@ func (s *Server) either(static func(*http.Request) (string, error)) func(*http.R
 			}
 		}
 		principal, err := s.resource.Authenticate(r)
-		return OfOAuth + principal, err
+		return login.OfIssuer + principal, err // those of the file have no colon
 	}
 }
 

@@ -54,8 +54,9 @@ func (s *Server) useOwnLogins(c *Config) error {
 	}
 	s.remote.Credentials = login.Credentials{StateDir: c.StateDir, Server: s.remote.Address,
 		Header: login.HeaderText(s.remote.Header),
-		Own: login.Own{Page: c.publicBase() + c.loginPath(s), Key: login.SealingKey(c.IDKey),
-			Authority: c.authority(), Gateway: c.gatewayName(), Client: s.loginClient, ClientIssuer: s.loginIssuer}}
+		Own:    login.Own{Page: c.publicBase() + c.loginPath(s), Authority: c.authority()},
+		Seal:   login.Seal{Key: login.SealingKey(c.IDKey), Gateway: c.gatewayName()},
+		Client: s.loginClient, ClientIssuer: s.loginIssuer}
 	return nil
 }
 
@@ -154,7 +155,7 @@ func (c *Config) MayLogIn(of login.Own) bool {
 			return false
 		}
 	}
-	if strings.HasPrefix(of.Principal, OfOAuth) {
+	if login.IsOfIssuer(of.Principal) {
 		return of.Authority != "" && of.Authority == c.authority()
 	}
 	return slices.Contains(slices.Collect(maps.Values(c.Tokens)), of.Principal)
@@ -175,7 +176,7 @@ func (c *Config) ForgetPrincipals() (gone []login.Gone, err error) {
 		if of.LastUse.After(used) {
 			used = of.LastUse
 		}
-		isUnused := strings.HasPrefix(of.Principal, OfOAuth) && time.Since(used) > keptUnused
-		return !isOurs || !isUnused && c.MayLogIn(of.Own())
+		isUnused := login.IsOfIssuer(of.Principal) && time.Since(used) > keptUnused
+		return !isOurs || !isUnused && c.MayLogIn(of.Own)
 	})
 }

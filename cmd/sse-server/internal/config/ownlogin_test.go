@@ -109,7 +109,7 @@ func TestLoginClient(t *testing.T) {
 	env["SECRET"] = "s3cret"
 	c := mustLoad(t, env, "-c", clitest.WriteFile(t, "gw.yaml", head+"{client-id: c, client-secret: \"${SECRET}\", issuer: \"https://i.example.com\"}}\n"))
 	page, _ := c.LoginPage("/login/notes")
-	own := page.Credentials.Own
+	own := page.Credentials
 	ssetest.Want(t, "client", own.Client.ID+" "+own.Client.Secret+" "+own.ClientIssuer, "c s3cret https://i.example.com")
 	for text, want := range map[string]string{
 		"{client-id: c}}":                                   "want client-id and issuer",
