@@ -17,8 +17,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
-
-	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
 // Patience is how long a login waits for its person.
@@ -77,19 +75,14 @@ type Options struct {
 
 // Attempt is one login, from the first request to the stored token. It is safe for concurrent use.
 type Attempt struct {
+	codeFlow
 	options Options
-	guard   *guard
 	plan    *plan
 	before  *Login // the login before, whose choices this one has; nil: there is none
 	// confirmed are the hosts of other sites that the person has agreed to: for the next login.
 	confirmed []string
-	client    Client
-	scopes    []string // that are asked for
-	redirect  string   // the redirect's address
-	host      string   // of it
+	host      string // of the redirect
 	server    *http.Server
-	state     string // of the request: it is in the link, and comes back
-	verifier  string
 	link      string
 	start     string // the last part of BrowserAddress
 
@@ -127,7 +120,7 @@ func Begin(ctx context.Context, o Options) (*Attempt, error) {
 // open.
 func prepare(ctx context.Context, o Options) (*Attempt, error) {
 	a := &Attempt{options: o, at: Discovering, ended: make(chan struct{}),
-		guard: newGuard(o.Transport, netip.Addr{}), wasShown: make(chan struct{}), peer: peerUID}
+		codeFlow: codeFlow{guard: newGuard(o.Transport, netip.Addr{})}, wasShown: make(chan struct{}), peer: peerUID}
 	a.shown = sync.OnceFunc(func() { close(a.wasShown) })
 	err := a.find(ctx)
 	if err == nil {
@@ -168,6 +161,7 @@ func (a *Attempt) find(ctx context.Context) error {
 	if a.plan, err = discover(ctx, a.guard, server, a.options); err != nil {
 		return err
 	}
+	a.issuer = &a.plan.issuer
 	if before != nil && sameIssuer(before.Issuer, a.plan.issuer.Issuer) {
 		a.inherit(before)
 	}
@@ -176,11 +170,12 @@ func (a *Attempt) find(ctx context.Context) error {
 
 func (a *Attempt) register(ctx context.Context) (err error) {
 	a.set(Registering)
-	a.state, a.verifier, a.start = rand.Text(), oauth2.GenerateVerifier(), rand.Text() // the listener reads them
+	a.begin() // the listener reads what it sets
+	a.start = rand.Text()
 	if err := a.listen(a.options.Port); err != nil {
 		return err
 	}
-	a.scopes = a.chooseScopes()
+	a.scopes, a.resource = a.chooseScopes(), a.chooseResource()
 	if err := a.chooseClient(ctx); err != nil {
 		return err
 	}
@@ -308,45 +303,12 @@ func (a *Attempt) chooseClient(ctx context.Context) (err error) {
 	return err
 }
 
-// makeLink returns the address at the issuer that the person opens.
-func (a *Attempt) makeLink() (string, error) {
-	at, err := url.Parse(a.plan.issuer.AuthorizationEndpoint)
-	if err != nil || !hosts.IsSecure(at) || at.User != nil {
-		return "", errors.New("the issuer's authorization_endpoint is no address that a browser may open")
-	}
-	if err := a.guard.check(at); err != nil {
-		return "", fmt.Errorf("the issuer's authorization_endpoint: %w", err)
-	}
-	at.RawQuery, at.Fragment, at.RawFragment = at.Query().Encode(), "", "" // the parameters are put behind it
-	conf := a.conf()
-	conf.Endpoint.AuthURL = at.String()
-	options := append(a.resourceParam(), oauth2.S256ChallengeOption(a.verifier))
-	if slices.Contains(a.scopes, offline) { // otherwise OpenID Connect ignores it
-		options = append(options, oauth2.SetAuthURLParam("prompt", "consent"))
-	}
-	return conf.AuthCodeURL(a.state, options...), nil
-}
-
-// resource returns the resource that each request has, empty if none.
-func (a *Attempt) resource() string {
+// chooseResource returns the resource that each request has, empty if none.
+func (a *Attempt) chooseResource() string {
 	if a.options.NoResource {
 		return ""
 	}
 	return a.plan.resource
-}
-
-// resourceParam returns the resource as a parameter of a request.
-func (a *Attempt) resourceParam() []oauth2.AuthCodeOption {
-	if resource := a.resource(); resource != "" {
-		return []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("resource", resource)}
-	}
-	return nil
-}
-
-func (a *Attempt) conf() *oauth2.Config {
-	return &oauth2.Config{ClientID: a.client.ID, ClientSecret: a.client.Secret, Scopes: a.scopes,
-		RedirectURL: a.redirect, Endpoint: oauth2.Endpoint{TokenURL: a.plan.issuer.TokenEndpoint,
-			DeviceAuthURL: a.plan.issuer.DeviceURL, AuthStyle: a.client.style()}}
 }
 
 // Link returns the address that the person opens. It has no secret but the state, which is good for this login alone.
@@ -503,12 +465,6 @@ func (a *Attempt) take(ctx context.Context, query url.Values, isHere bool) error
 	return a.finish(a.exchange(ctx, got.code))
 }
 
-// exchange returns the tokens for a code.
-func (a *Attempt) exchange(ctx context.Context, code string) (*oauth2.Token, error) {
-	options := append(a.resourceParam(), oauth2.VerifierOption(a.verifier))
-	return a.conf().Exchange(withClient(ctx, a.guard), code, options...)
-}
-
 // finish stores the tokens of an answer, and ends the login.
 func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	if err != nil {
@@ -522,7 +478,7 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	a.set(Storing)
 	i, now := &a.plan.issuer, time.Now()
 	l := &Login{Server: a.plan.server.String(), Issuer: i.Issuer, ServerAt: a.guard.serverAddr(),
-		TokenURL: i.TokenEndpoint, RevokeURL: i.RevocationEndpoint, Client: a.client, Resource: a.resource(),
+		TokenURL: i.TokenEndpoint, RevokeURL: i.RevocationEndpoint, Client: a.client, Resource: a.resource,
 		Scopes: a.scopes, At: now, Asked: a.options.Scopes, Port: a.options.Port}
 	expected := slices.Concat(a.options.EndpointHosts, a.confirmed)
 	slices.Sort(expected)

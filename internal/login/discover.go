@@ -32,9 +32,6 @@ type plan struct {
 	issuer   issuer
 	noted    []string // scopes that the challenge or the metadata name
 	isOld    bool     // it has no metadata (RFC 9728): MCP 2025-03-26
-	// isConfigured says that the operator has named the issuer: it need not say that it has PKCE, which it gets in any
-	// case. Some have it, and do not say so.
-	isConfigured bool
 }
 
 // issuer is the metadata of an issuer.
@@ -232,7 +229,7 @@ func (p *plan) readIssuer(ctx context.Context, g *guard, issuerURL string) error
 			continue
 		}
 		if err == nil {
-			err = found.check(issuerURL, p.isConfigured)
+			err = found.check(issuerURL, g.isConfigured)
 		}
 		if err == nil {
 			p.issuer = found

@@ -38,7 +38,9 @@ type guard struct {
 	direct, proxied *http.Transport
 	proxy           func(*http.Request) (*url.URL, error)
 
-	isOpen bool // all addresses may be asked, as the operator has named where: https is needed all the same
+	// isConfigured says that the operator has named the issuer: all addresses may be asked, with https all the same, and
+	// the issuer need not say that it has PKCE, which it gets in any case. Some have it, and do not say so.
+	isConfigured bool
 
 	mu     sync.Mutex // guards server
 	server netip.Addr // of the server; zero: it is at a public address, or nothing is known of it
@@ -71,7 +73,7 @@ func (g *guard) permits(at netip.Addr) bool {
 	defer g.mu.Unlock()
 	at = at.Unmap()
 	switch {
-	case g.isOpen, !hosts.IsInside(at), at == g.server:
+	case g.isConfigured, !hosts.IsInside(at), at == g.server:
 		return true
 	case at.IsLoopback():
 		return g.server.IsLoopback()

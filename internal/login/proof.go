@@ -2,13 +2,10 @@ package login
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/netip"
 	"time"
-
-	"golang.org/x/oauth2"
 )
 
 // TokenIssuer is where a person shows which principal that is: the issuer of the tokens with which clients use the
@@ -24,36 +21,37 @@ type TokenIssuer struct {
 // proofPath is where the issuer of the gateway's tokens sends the browser back.
 const proofPath = "/principal"
 
-// begin asks the issuer for its metadata, and returns the login there that shows who a person is.
-func (i *TokenIssuer) begin(ctx context.Context, redirect string) (*Attempt, error) {
-	a := &Attempt{options: Options{Redirect: redirect}, guard: newGuard(nil, netip.Addr{}), redirect: redirect,
-		client: Client{ID: i.ClientID}, scopes: i.Scopes, plan: &plan{resource: i.Resource, isConfigured: true}}
-	a.guard.isOpen = true
-	if err := a.plan.readIssuer(ctx, a.guard, i.URL); err != nil {
-		return nil, err
+// begin asks the issuer for its metadata, and returns what shows who a person is, with the link to it.
+func (i *TokenIssuer) begin(ctx context.Context, redirect string) (f *codeFlow, link string, err error) {
+	f = &codeFlow{guard: newGuard(nil, netip.Addr{}), client: Client{ID: i.ClientID}, scopes: i.Scopes,
+		resource: i.Resource, redirect: redirect}
+	f.guard.isConfigured = true
+	var found plan
+	if err := found.readIssuer(ctx, f.guard, i.URL); err != nil {
+		return nil, "", err
 	}
-	a.state, a.verifier = rand.Text(), oauth2.GenerateVerifier()
-	var err error
-	a.link, err = a.makeLink()
-	return a, err
+	f.issuer = &found.issuer
+	f.begin()
+	link, err = f.makeLink()
+	return f, link, err
 }
 
 // beginProof sends the browser of somebody who has agreed to a page to the issuer of the gateway's tokens.
 func (p *Page) beginProof(w http.ResponseWriter, r *http.Request, t *ticket, issuer *TokenIssuer) {
 	ctx, cancel := context.WithTimeout(r.Context(), beginTimeout)
 	defer cancel()
-	a, err := issuer.begin(ctx, p.Credentials.Own.Page+proofPath)
+	flow, link, err := issuer.begin(ctx, p.Credentials.Own.Page+proofPath)
 	if err != nil {
 		p.failed(w, err)
 		return
 	}
-	word, isThere := visits.addProof(t, a, time.Now())
+	word, isThere := visits.addProof(t, flow, time.Now())
 	if !isThere {
 		p.say(w, http.StatusNotFound, goneTicket)
 		return
 	}
 	p.setCookie(w, proofCookie, word, int(Patience.Seconds()))
-	p.leadOn(w, siteOf(issuer.URL), a.Link(), "First you show who you are: you go on to "+siteOf(issuer.URL)+".")
+	p.leadOn(w, siteOf(issuer.URL), link, "First you show who you are: you go on to "+siteOf(issuer.URL)+".")
 }
 
 // serveProof takes the answer of the issuer of the gateway's tokens, from the browser that has agreed to the page
@@ -64,7 +62,7 @@ func (p *Page) serveProof(w http.ResponseWriter, r *http.Request) {
 		p.say(w, http.StatusForbidden, notBegun)
 		return
 	}
-	got, err := found.at.read(r.URL.Query())
+	got, err := found.flow.read(r.URL.Query())
 	if errors.Is(err, errState) {
 		p.say(w, http.StatusBadRequest, notOfThis)
 		return
@@ -76,7 +74,7 @@ func (p *Page) serveProof(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), beginTimeout)
 	defer cancel()
-	token, err := found.at.exchange(ctx, got.code)
+	token, err := found.flow.exchange(ctx, got.code)
 	if err != nil {
 		p.failed(w, ofIssuer(err))
 		return
@@ -90,7 +88,7 @@ func (p *Page) serveProof(w http.ResponseWriter, r *http.Request) {
 	if principal != t.of.Own.Principal {
 		visits.noteWrong(t)
 		p.Log.Warn("login of a principal refused: somebody else is logged in at the gateway's issuer", "server", p.Name)
-		p.say(w, http.StatusForbidden, "You are logged in at "+siteOf(found.at.plan.issuer.Issuer)+" as somebody else "+
+		p.say(w, http.StatusForbidden, "You are logged in at "+siteOf(found.flow.issuer.Issuer)+" as somebody else "+
 			"than the user of the client that got this link. If it is your client, log out there, and open the link "+
 			"again. If somebody else has sent you the link, close this page.")
 		return

@@ -23,37 +23,6 @@ const (
 	startPath    = "/start/" // and a random word
 )
 
-// answer is what the issuer has sent the browser back with.
-type answer struct{ code string }
-
-// errState reports an answer to another login, or to none.
-var errState = errors.New("this address is not of the login that waits: open its link again")
-
-// read returns the answer in the query of a redirect. It is of this login only if state is the one that was sent, and
-// of its issuer only if iss is (RFC 9207).
-func (a *Attempt) read(query url.Values) (answer, error) {
-	if state := query.Get("state"); a.state == "" ||
-		subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
-		return answer{}, errState
-	}
-	iss, has := query.Get("iss"), query.Has("iss")
-	switch {
-	case has && iss != a.plan.issuer.Issuer:
-		return answer{}, fmt.Errorf("the answer is of another issuer, %.200q: nothing was sent there", iss)
-	case !has && a.plan.issuer.AuthorizationResponseIssParameterSupported:
-		return answer{}, errors.New("the answer does not say of which issuer it is (iss), as the issuer promises")
-	case query.Get("error") != "":
-		text := fmt.Sprintf("the issuer refused the login: %.64q", query.Get("error"))
-		if why := query.Get("error_description"); why != "" {
-			text += fmt.Sprintf(" %.200q", why)
-		}
-		return answer{}, errors.New(text)
-	case query.Get("code") == "":
-		return answer{}, errors.New("the answer has neither a code nor an error")
-	}
-	return answer{code: query.Get("code")}, nil
-}
-
 // listen opens the address of the redirect, unless somebody else serves it: a free port of this machine if port is 0.
 func (a *Attempt) listen(port int) error {
 	if a.options.Redirect != "" {

@@ -97,7 +97,7 @@ type ticket struct {
 // token of the person is that of the ticket's principal. The token is used for nothing else, and is not kept.
 type proof struct {
 	ticket *ticket
-	at     *Attempt // never stored: only its link, the check of the answer and the exchange are used
+	flow   *codeFlow
 	made   time.Time
 }
 
@@ -176,7 +176,7 @@ func (d *desk) noteWrong(t *ticket) {
 
 // addProof notes a person on the way, and returns the word of the cookie that finds it. It reports false if the ticket
 // is there no more: it ends after maxProofs of them, and lives on for the first one until that has come back.
-func (d *desk) addProof(t *ticket, a *Attempt, now time.Time) (word string, isThere bool) {
+func (d *desk) addProof(t *ticket, flow *codeFlow, now time.Time) (word string, isThere bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.proofs, func(_ [sha256.Size]byte, p *proof) bool { return now.Sub(p.made) >= Patience })
@@ -191,7 +191,7 @@ func (d *desk) addProof(t *ticket, a *Attempt, now time.Time) (word string, isTh
 	}
 	t.proofs++
 	word = rand.Text()
-	d.proofs[sha256.Sum256([]byte(word))] = &proof{t, a, now}
+	d.proofs[sha256.Sum256([]byte(word))] = &proof{t, flow, now}
 	return word, true
 }
 
