@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -29,6 +33,15 @@ func (s *surfer) logInByIssuer(link string) {
 func logins(t *testing.T, env map[string]string) []string {
 	t.Helper()
 	return clitest.Must(filepath.Glob(filepath.Join(env["XDG_STATE_HOME"], "sse-server", "logins", "of-principals", "*.json")))
+}
+
+// noteUse has the login of a principal made, and last used, at a time.
+func noteUse(t *testing.T, path string, at time.Time) {
+	t.Helper()
+	before, after, _ := strings.Cut(string(clitest.Must(os.ReadFile(path))), `"loggedIn": "`)
+	_, after, _ = strings.Cut(after, `"`)
+	ssetest.Must(t, os.WriteFile(path, []byte(before+`"loggedIn": "`+at.Format(time.RFC3339)+`"`+after), 0o600))
+	ssetest.Must(t, os.Chtimes(strings.TrimSuffix(path, "json")+"lock", at, at))
 }
 
 // A principal of the issuer in oauth logs in at the remote server, after it has shown at the issuer who it is. The login
@@ -65,15 +78,11 @@ func TestPrincipalOfAnIssuerLogsIn(t *testing.T) {
 	}
 	files := logins(t, env)
 	ssetest.Want(t, "files of logins", len(files), 2)
-	for _, path := range files { // nobody has used it for 31 days
+	for _, path := range files {
 		data := string(clitest.Must(os.ReadFile(path)))
 		remote.wantNoSecret(t, "a file", data)
-		long := time.Now().Add(-31 * 24 * time.Hour)
 		if strings.Contains(data, `"oauth:bob"`) {
-			before, after, _ := strings.Cut(data, `"loggedIn": "`)
-			_, after, _ = strings.Cut(after, `"`)
-			ssetest.Must(t, os.WriteFile(path, []byte(before+`"loggedIn": "`+long.Format(time.RFC3339)+`"`+after), 0o600))
-			ssetest.Must(t, os.Chtimes(strings.TrimSuffix(path, "json")+"lock", long, long))
+			noteUse(t, path, time.Now().Add(-31*24*time.Hour))
 		}
 	}
 	l.restart(t, env)
@@ -102,4 +111,38 @@ func TestGatewaysOfAUserKeepTheirPrincipalsApart(t *testing.T) {
 	ssetest.Want(t, "files of logins", len(logins(t, env)), 1)
 	l.restart(t, env)
 	l.wantAs(t, "notes", aliceToken, "alice")
+}
+
+// Once a day a gateway deletes the logins of an issuer's principals that nobody has used for 30 days.
+func TestUnusedLoginsEndEachDay(t *testing.T) {
+	remote, env := newProtected(t), clitest.State(t)
+	issuer, sign := startIssuerOf(t)
+	l := startOwn(t, remote, env, strings.ReplaceAll(ownLoginsOfIssuer, "ISSUER", issuer))
+	for _, who := range []string{"alice", "bob"} {
+		_, link := l.ask(t, sign(who, audienceOfNotes))
+		newSurfer(t, l, who).logInByIssuer(link)
+	}
+	l.stop()
+	c, err := config.Load([]string{"-c", filepath.Join(l.dir, "gw.yaml")}, clitest.Environment(env), new(config.Config))
+	ssetest.Must(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		for _, path := range logins(t, env) {
+			isAlices := strings.Contains(string(clitest.Must(os.ReadFile(path))), `"oauth:alice"`)
+			noteUse(t, path, now.Add(map[bool]time.Duration{true: -29 * 24 * time.Hour, false: -31 * 24 * time.Hour}[isAlices]))
+		}
+		d := &daemon{log: slog.New(slog.DiscardHandler), turn: make(chan struct{}, 1)}
+		d.config.Store(c)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); d.reloadWhenAsked(ctx, nil) }()
+		for _, want := range []int{2, 1, 0} { // bob's ends after the first day, alice's after the second
+			synctest.Wait()
+			ssetest.Want(t, "logins", len(logins(t, env)), want)
+			time.Sleep(24*time.Hour + time.Minute)
+		}
+		cancel()
+		<-done
+		d.retiring.Wait()
+	})
 }

@@ -38,8 +38,8 @@ type guard struct {
 	direct, proxied *http.Transport
 	proxy           func(*http.Request) (*url.URL, error)
 
-	// isConfigured says that the operator has named the issuer: all addresses may be asked, with https all the same, and
-	// the issuer need not say that it has PKCE, which it gets in any case. Some have it, and do not say so.
+	// isConfigured says that the operator has named the issuer: all addresses may be asked, with https all the same,
+	// and the issuer need not say that it has PKCE, which it gets in any case. Some have it, and do not say so.
 	isConfigured bool
 
 	mu     sync.Mutex // guards server

@@ -53,8 +53,8 @@ type Credentials struct {
 	Own Own
 	// Seal says how the logins of principals are kept.
 	Seal Seal
-	// Client is the one that the operator has registered for the logins of principals at the issuer of the server, whose
-	// name ClientIssuer is. The zero Client: one is registered for each login.
+	// Client is the one that the operator has registered for the logins of principals at the issuer of the server,
+	// whose name ClientIssuer is. The zero Client: one is registered for each login.
 	Client       Client
 	ClientIssuer string
 	// Asker is the client of that principal: only it gets a link from here.
