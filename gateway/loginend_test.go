@@ -43,7 +43,7 @@ func (l *visitor) AwaitLogin(ctx context.Context) bool {
 	return false
 }
 
-func (l *visitor) Opened() {}
+func (l *visitor) Opened(context.Context) {}
 
 func (l *visitor) Ask(context.Context) (text, link string, done bool) {
 	return "log in at L", "L", false

@@ -46,7 +46,7 @@ func (c Credentials) LoginNeeded() (command string, is bool) {
 }
 
 // Opened is told that a client is there, and has no session with the server. A gateway waits until it is asked.
-func (c Credentials) Opened() {
+func (c Credentials) Opened(context.Context) {
 	if !c.LoggedIn() {
 		c.source().noteWanted(true)
 	}

@@ -153,7 +153,7 @@ func TestLoginNeeded(t *testing.T) {
 	needed("after a 401", true)
 	c.Accepted()
 	needed("after a request without a login has succeeded", false)
-	c.Opened()
+	c.Opened(t.Context())
 	needed("while there is no session", true)
 	w.mustLogIn(t, o)
 	needed("while somebody is logged in", false)

@@ -75,7 +75,7 @@ func (p *person) AwaitLogin(ctx context.Context) bool {
 	return true
 }
 
-func (p *person) Opened() { p.opened.Add(1) }
+func (p *person) Opened(context.Context) { p.opened.Add(1) }
 
 func (p *person) Ask(context.Context) (string, string, bool) {
 	return "log in at the link", "", p.loggedIn.Load()

@@ -40,8 +40,8 @@ type Asker interface {
 	Hindered() (text string, is bool)
 	// AwaitLogin waits until there is a login that requests can use, or ctx ends, and reports whether there is.
 	AwaitLogin(ctx context.Context) bool
-	// Opened is told of a session, whose client wants the server. It does not wait.
-	Opened()
+	// Opened is told of a session, whose client wants the server, and which lasts as long as ctx. It does not wait.
+	Opened(ctx context.Context)
 	// Ask returns what a person is told to do, the address to visit in it, if there is one, and whether somebody has
 	// logged in meanwhile. It ends with ctx.
 	Ask(ctx context.Context) (text, link string, done bool)
@@ -101,7 +101,7 @@ func New(asker Asker, recall func(params json.RawMessage) *remember.Answers) *Co
 		places: make(chan struct{}, maxCalls), visited: make(map[string]bool)}
 	c.ctx, c.cancel = context.WithCancel(context.Background()) // no caller's: it ends with Close
 	c.work.Go(c.watch)                                         // ends with ctx
-	asker.Opened()
+	asker.Opened(c.ctx)
 	return c
 }
 

@@ -41,7 +41,7 @@ func (p *person) AwaitLogin(ctx context.Context) bool {
 	return true
 }
 
-func (p *person) Opened() { p.opened.Add(1) }
+func (p *person) Opened(context.Context) { p.opened.Add(1) }
 
 func (p *person) Ask(ctx context.Context) (string, string, bool) {
 	if p.hangs {

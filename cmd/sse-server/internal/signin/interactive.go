@@ -17,6 +17,8 @@ const (
 	patience = 20 * time.Second
 	// lookEvery is how often a message that waits looks whether the program that asks for the login has ended.
 	lookEvery = time.Second
+	// settleTime is how long a client must stay before the browser is opened for it, unless it calls something.
+	settleTime = 2 * time.Second
 )
 
 // Interactive is the login of the person whose client started this program: it opens the browser itself, once for all
@@ -73,13 +75,19 @@ func (i *Interactive) isThere() bool {
 	return is && (failed.IsZero() || came.After(failed))
 }
 
-// Opened opens the browser for a client that has just come.
-func (i *Interactive) Opened() {
-	i.Credentials.Opened()
+// Opened opens the browser for a client that has come, and stays: its session lasts as long as stays. Editors also start
+// servers to see whether they work, such as `claude mcp list`, and end them at once; the tab would be dead then.
+func (i *Interactive) Opened(stays context.Context) {
+	i.Credentials.Opened(stays)
 	if i.AtCalls.Load() || !i.isThere() {
 		return
 	}
-	go func() { // ends with the timeout
+	go func() { // ends with the session or the timeout
+		select {
+		case <-time.After(settleTime):
+		case <-stays.Done():
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_ = i.begin(ctx)

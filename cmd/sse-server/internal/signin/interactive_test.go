@@ -254,32 +254,39 @@ func TestBrowserThatDoesNotOpen(t *testing.T) {
 func TestNobodyHasToLogIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, tabs, _ := newInteractive(&fakeDesk{logged: time.Now()})
-		i.Opened()
+		i.Opened(t.Context())
 		began := time.Now()
 		_, _, _ = i.Ask(t.Context())
 		synctest.Wait()
 		ssetest.Want(t, "the wait", time.Since(began), time.Duration(0))
 		ssetest.Want(t, "tabs", *tabs, 0)
-		time.Sleep(patience) // its goroutine ends
+		time.Sleep(settleTime + patience) // its goroutine ends
 	})
 }
 
-// A client that comes opens the browser, unless its server is one of several that may need a login, or nobody is there.
+// A client that comes, and stays, opens the browser, unless its server is one of several that may need a login, or nobody
+// is there. One that goes at once, as after a look whether the server works, opens none.
 func TestClientThatComes(t *testing.T) {
+	const long = time.Minute
 	for name, test := range map[string]struct {
 		set    func(*Interactive)
+		stays  time.Duration
 		begins int
 	}{
-		"one server":      {func(*Interactive) {}, 1},
-		"several servers": {func(i *Interactive) { i.AtCalls.Store(true) }, 0},
-		"nobody is there": {func(i *Interactive) { i.Came = func() (time.Time, bool) { return time.Time{}, false } }, 0},
+		"one server":      {func(*Interactive) {}, long, 1},
+		"it goes at once": {func(*Interactive) {}, settleTime - 1, 0},
+		"several servers": {func(i *Interactive) { i.AtCalls.Store(true) }, long, 0},
+		"nobody is there": {func(i *Interactive) { i.Came = func() (time.Time, bool) { return time.Time{}, false } }, long, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := new(fakeDesk)
 				i, tabs, _ := newInteractive(d)
 				test.set(i)
-				i.Opened()
+				stays, cancel := context.WithTimeout(t.Context(), test.stays)
+				defer cancel()
+				i.Opened(stays)
+				time.Sleep(settleTime)
 				synctest.Wait()
 				ssetest.Want(t, "logins that have begun", d.beginning, test.begins)
 				ssetest.Want(t, "tabs", *tabs, test.begins)
