@@ -47,12 +47,12 @@ func TestLoginsAsTheClientsOfDocuments(t *testing.T) {
 	ssetest.Want(t, "clients of requests for tokens", strings.Join(remote.clients, " "), strings.Join([]string{ofNotes, ofMail, ofNotes, ofMail}, " "))
 }
 
-// A document is for anybody who asks by the public name of the gateway, with GET and HEAD, and is that of the servers of
-// now.
+// A document is for anybody who asks by the public name of the gateway, with GET and HEAD, may be kept for a short time,
+// and is that of the servers of now.
 func TestDocumentsOfAGateway(t *testing.T) {
 	t.Parallel()
 	l := startOwn(t, newProtected(t), clitest.State(t), documentsOfBoth)
-	ask := func(method, host, path string, header ...string) (int, string) {
+	ask := func(method, host, path string, header ...string) (*http.Response, string) {
 		t.Helper()
 		at := clitest.Must(url.Parse(l.server("notes")))
 		r := ssetest.Request(t.Context(), method, at.Scheme+"://"+at.Host+path, "", header...)
@@ -60,7 +60,7 @@ func TestDocumentsOfAGateway(t *testing.T) {
 		resp, err := l.client.Do(r)
 		ssetest.Must(t, err)
 		defer resp.Body.Close()
-		return resp.StatusCode, string(clitest.Must(io.ReadAll(resp.Body)))
+		return resp, string(clitest.Must(io.ReadAll(resp.Body)))
 	}
 	const notes, mail, host = "/login/notes/client.json", "/login/mail/client.json", "gw.example.com"
 	for _, c := range []struct {
@@ -72,23 +72,32 @@ func TestDocumentsOfAGateway(t *testing.T) {
 		{"of principals", http.MethodGet, host, notes, nil, 200, `"redirect_uris":["` + pageOfNotes + `/callback"]`},
 		{"for all", http.MethodGet, host, mail, nil, 200, `"redirect_uris":["http://127.0.0.1/callback"]`},
 		{"head", http.MethodHead, host, notes, nil, 200, ""},
+		{"options", http.MethodOptions, host, notes, nil, 405, ""},
 		{"with a wrong token", http.MethodGet, host, notes, []string{"Authorization", "Bearer x"}, 200, `"client_id":"` + publicURL + notes + `"`},
 		{"post", http.MethodPost, host, notes, nil, 405, ""},
 		{"another host", http.MethodGet, "evil.example", notes, nil, 403, ""},
 		{"a page of another site", http.MethodGet, host, notes, []string{"Origin", "https://evil.example"}, 403, ""},
 		{"no such server", http.MethodGet, host, "/login/gone/client.json", nil, 404, ""},
 	} {
-		status, body := ask(c.method, c.host, c.path, c.header...)
-		ssetest.Want(t, c.name, status, c.status)
+		resp, body := ask(c.method, c.host, c.path, c.header...)
+		ssetest.Want(t, c.name, resp.StatusCode, c.status)
 		ssetest.WantText(t, c.name, body, c.want)
-		if c.status == http.StatusOK && strings.Contains(body, "/mcp") {
-			t.Errorf("%s: the document has an address of a server: %s", c.name, body)
+		switch c.status {
+		case http.StatusOK:
+			ssetest.Want(t, c.name+": it has a body", body != "", c.method == http.MethodGet)
+			ssetest.Want(t, c.name+": type", resp.Header.Get("Content-Type"), "application/json")
+			ssetest.Want(t, c.name+": how long it may be kept", resp.Header.Get("Cache-Control"), "max-age=300")
+			if strings.Contains(body, "/mcp") {
+				t.Errorf("%s: the document has an address of a server: %s", c.name, body)
+			}
+		case http.StatusMethodNotAllowed:
+			ssetest.Want(t, c.name+": Allow", resp.Header.Get("Allow"), "GET, HEAD")
 		}
 	}
 	l.write(t, "gw.yaml", strings.NewReplacer("mail:", "post:", "URL/", "https://mcp.example.com/").Replace(documentsOfBoth))
 	l.wantReloadAs(t, bobToken)
-	status, _ := ask(http.MethodGet, host, "/login/post/client.json")
-	ssetest.Want(t, "the document of a server that is new", status, 200)
-	status, _ = ask(http.MethodGet, host, mail)
-	ssetest.Want(t, "the document of a server that is gone", status, 404)
+	resp, _ := ask(http.MethodGet, host, "/login/post/client.json")
+	ssetest.Want(t, "the document of a server that is new", resp.StatusCode, 200)
+	resp, _ = ask(http.MethodGet, host, mail)
+	ssetest.Want(t, "the document of a server that is gone", resp.StatusCode, 404)
 }

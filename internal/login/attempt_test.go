@@ -39,12 +39,7 @@ func TestLogin(t *testing.T) {
 		"initialize is open":          {set: func(w *world) { w.isOpen = true }, how: "a client registered"},
 		"iss":                         {set: func(w *world) { w.promisesIss = true }},
 		"no expires_in":               {set: func(w *world) { w.noExpiry = true }},
-		"configured client": {set: func(w *world) { w.noRegistration = true }, options: func(w *world, o *Options) { o.ClientID, o.Issuer = "by-hand", w.issuer.URL },
-			how: "the configured client id"},
-		"configured client, and registration is there": {options: func(w *world, o *Options) { o.ClientID, o.Issuer = "by-hand", w.issuer.URL }, how: "the configured client id"},
-		"metadata document":                            {set: func(w *world) { w.documents, w.noRegistration = true, true }, options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "the client that https://gw.example.com/client.json describes"},
-		"metadata document, not taken":                 {options: func(_ *world, o *Options) { o.DocumentURL = "https://gw.example.com/client.json" }, how: "a client registered"},
-		"no registration":                              {set: func(w *world) { w.noRegistration = true }, fails: "registers no clients: register one there by hand, with the redirect http://127.0.0.1/callback, and name it with --client-id ID --issuer http://127.0.0.1:"},
+		"no registration":             {set: func(w *world) { w.noRegistration = true }, fails: "registers no clients: register one there by hand, with the redirect http://127.0.0.1/callback, and name it with --client-id ID --issuer http://127.0.0.1:"},
 		"registration refused, 400": {set: func(w *world) {
 			w.registration = answers(400, "application/json", `{"error":"invalid_redirect_uri","error_description":"no x of https://a"}`)
 		}, fails: `the issuer registers no client: it says "invalid_redirect_uri": register one there by hand`},
@@ -124,9 +119,6 @@ func TestLogin(t *testing.T) {
 			kept, _, err := o.Store.Newest(w.url())
 			ssetest.Must(t, err)
 			ssetest.Want(t, "kept token", kept.Access, l.Access)
-			if strings.HasPrefix(c.how, "the configured") && w.count("/register") > 0 {
-				t.Error("a client was registered although one is configured")
-			}
 		})
 	}
 }

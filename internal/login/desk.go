@@ -111,7 +111,7 @@ func (c Credentials) linkText(link string) string {
 	if c.isOwn() {
 		asks := "The page asks for the user's token of this gateway; never ask for it yourself."
 		if IsOfIssuer(c.Own.Principal) {
-			asks = "There the user shows who that is, as for this gateway."
+			asks = "The user logs in there as for this gateway."
 		}
 		return "Log in at " + link + " and then call again. Show this link to the user, and to nobody else: it is " +
 			"for that user alone, and good for five minutes. " + asks

@@ -1,14 +1,13 @@
 package login
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"slices"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -49,29 +48,6 @@ func TestDocument(t *testing.T) {
 		rec := httptest.NewRecorder()
 		c.document.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
 		ssetest.Want(t, name, rec.Body.String(), c.want)
-	}
-}
-
-// The document is read with GET and HEAD alone, and may be kept for a short time.
-func TestDocumentIsServed(t *testing.T) {
-	server := httptest.NewServer(Document{Page: ownPage})
-	defer server.Close()
-	for method, want := range map[string]int{http.MethodGet: 200, http.MethodHead: 200, http.MethodPost: 405, http.MethodOptions: 405} {
-		request, err := http.NewRequestWithContext(t.Context(), method, server.URL, nil)
-		ssetest.Must(t, err)
-		resp, err := http.DefaultClient.Do(request)
-		ssetest.Must(t, err)
-		body, err := io.ReadAll(resp.Body)
-		ssetest.Must(t, err)
-		resp.Body.Close()
-		ssetest.Want(t, "status of "+method, resp.StatusCode, want)
-		ssetest.Want(t, method+" has a body", len(body) > 0, method == http.MethodGet)
-		if want == http.StatusOK {
-			ssetest.Want(t, "type of "+method, resp.Header.Get("Content-Type"), "application/json")
-			ssetest.Want(t, "time of "+method, resp.Header.Get("Cache-Control"), "max-age=300")
-		} else {
-			ssetest.Want(t, "Allow of "+method, resp.Header.Get("Allow"), "GET, HEAD")
-		}
 	}
 }
 
@@ -142,10 +118,9 @@ func TestPrincipalAsTheClientOfADocument(t *testing.T) {
 	g.wantLoggedIn("bob", false)
 }
 
-// A principal whose login as the client of a document has had no answer logs in as a registered client the next time, if
 // The client of a login is, in this order: the one that is named, the one of the login before that was named there, that
 // of the document where the issuer takes it, and a new one. Where the issuer has both, the document counts if it can be
-// read.
+// read. The login is made and renewed as that client.
 func TestClientOfALogin(t *testing.T) {
 	var served metadata // what the document says
 	var status int
@@ -161,8 +136,8 @@ func TestClientOfALogin(t *testing.T) {
 		noRegistration, noDocuments bool
 		status                      int // of the document; default 200
 		id, redirect                string
-		named                       bool // the person names another client
-		before                      bool // it was named for the login before
+		named                       string // by the person
+		before                      string // it was named for the login before
 		want                        string
 	}{
 		"a document that can be read":              {want: at},
@@ -172,10 +147,12 @@ func TestClientOfALogin(t *testing.T) {
 		"a document that fails":                    {status: http.StatusBadGateway, want: "registered"},
 		"no document there, and no registration":   {status: http.StatusNotFound, noRegistration: true, want: at},
 		"an issuer that takes no documents":        {noDocuments: true, want: "registered"},
-		"a client that is named":                   {named: true, want: another},
-		"a client that is named, no registration":  {named: true, noRegistration: true, want: another},
-		"a client that was named":                  {before: true, want: another},
-		"a client that was named, no registration": {before: true, noRegistration: true, want: another},
+		"a client that is named":                   {named: another, want: another},
+		"a client that is named, no registration":  {named: another, noRegistration: true, want: another},
+		"a client that was named":                  {before: another, want: another},
+		"a client that was named, no registration": {before: another, noRegistration: true, want: another},
+		"an id that is no URL":                     {named: "by-hand", noDocuments: true, want: "by-hand"},
+		"an id that is no URL, no registration":    {named: "by-hand", noDocuments: true, noRegistration: true, want: "by-hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(w *world) { w.noRegistration, w.documents = c.noRegistration, !c.noDocuments })
@@ -189,40 +166,24 @@ func TestClientOfALogin(t *testing.T) {
 			}
 			o := w.options(t)
 			o.DocumentURL, o.Transport = at, trusting
-			if c.named || c.before {
+			if c.before != "" {
 				named := o
-				named.ClientID, named.Issuer = another, w.issuer.URL
+				named.ClientID, named.Issuer = c.before, w.issuer.URL
 				w.mustLogIn(t, named)
-				if c.named {
-					o = named
-				}
+			}
+			if c.named != "" {
+				o.ClientID, o.Issuer = c.named, w.issuer.URL
 			}
 			l := w.mustLogIn(t, o)
-			got := l.Client.ID
-			if l.Client.How == "a client registered for this login" {
+			got, how := l.Client.ID, map[string]string{at: "the client that " + at + " describes", "registered": "a client registered for this login"}
+			if l.Client.How == how["registered"] {
 				got = "registered"
 			}
 			ssetest.Want(t, "client", got, c.want)
+			ssetest.Want(t, "how it came to be", l.Client.How, cmp.Or(how[c.want], "the configured client id"))
 			ssetest.Want(t, "registrations", w.count("/register") > 0, c.want == "registered")
+			ssetest.Must(t, l.refresh(t.Context(), newGuard(nil, l.ServerAt)))
+			ssetest.Want(t, "requests for tokens", w.askers[len(w.askers)-2:], []string{"authorization_code " + l.Client.ID, "refresh_token " + l.Client.ID})
 		})
 	}
-}
-
-// A client id that is the URL of somebody's document is sent as it is, at an issuer that registers no clients.
-func TestNamedDocument(t *testing.T) {
-	const id = "https://client.example.com/metadata.json"
-	w := newWorld(t, func(w *world) { w.noRegistration, w.documents = true, true })
-	o := w.options(t)
-	o.ClientID, o.Issuer = id, w.issuer.URL
-	a, err := Begin(t.Context(), o)
-	ssetest.Must(t, err)
-	defer a.Close()
-	link, err := url.Parse(a.Link())
-	ssetest.Must(t, err)
-	ssetest.Want(t, "client in the link", link.Query().Get("client_id"), id)
-	l := w.mustLogIn(t, o)
-	ssetest.Must(t, l.refresh(t.Context(), newGuard(nil, l.ServerAt)))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ssetest.Want(t, "requests for tokens", slices.Equal(w.askers, []string{"authorization_code " + id, "refresh_token " + id}), true)
 }

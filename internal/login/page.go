@@ -83,12 +83,12 @@ var pageTemplate = template.Must(template.Must(noteTemplate.Clone()).Parse(`{{de
 needs your login at the server <strong>{{.Name}}</strong>, which is at <strong>{{.Host}}</strong>.
 <p>You log in at <strong>{{.Issuer}}</strong>{{if .OtherSite}}, <strong>which is another site than the server</strong>{{end}}.
 {{if .Elsewhere}}<p><strong>It names addresses of other sites, which get what you allow there: {{.Elsewhere}}</strong>
-{{end}}<p>After that the clients of <strong>{{.Principal}}</strong> at this gateway act as you at this server. Nobody else's do.
+{{end}}<p>After that the clients of <strong>{{.Principal}}</strong> at this gateway act as you at this server. No other client does.
 <p>Go on only if you are <strong>{{.Principal}}</strong>, this client has just given you this link, and you want that.
 {{if .Wrong}}<p role="alert"><strong>{{.Wrong}}</strong>
 {{end}}<form method="post" action="{{.Page}}">
 <input type="hidden" name="ticket" value="{{.Ticket}}">
-{{if .Shows}}<p>Before that you show at <strong>{{.Shows}}</strong> who you are, as for this gateway.
+{{if .Shows}}<p>First you log in at <strong>{{.Shows}}</strong>, as you do for this gateway.
 {{else}}<p><label>Your token of this gateway:
 <input type="password" name="token" autocomplete="off" required></label>
 {{end}}<p><button>Allow, and log in</button>

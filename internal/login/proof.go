@@ -51,7 +51,8 @@ func (p *Page) beginProof(w http.ResponseWriter, r *http.Request, t *ticket, iss
 		return
 	}
 	p.setCookie(w, proofCookie, word, int(Patience.Seconds()))
-	p.leadOn(w, siteOf(issuer.URL), link, "First you show who you are: you go on to "+siteOf(issuer.URL)+".")
+	site := siteOf(issuer.URL)
+	p.leadOn(w, site, link, "First you log in at "+site+", as you do for this gateway: you go on there.")
 }
 
 // serveProof takes the answer of the issuer of the gateway's tokens, from the browser that has agreed to the page

@@ -74,8 +74,8 @@ func TestPrincipalOfTheIssuer(t *testing.T) {
 	g, _ := newGateOfIssuer(t, w, tokens)
 	link := g.ticket(carol, "editor/1")
 	page := g.get(link).Body.String()
-	ssetest.WantText(t, "page", page, "editor/1 (connection c-editor/1)", "Before that you show at <strong>"+
-		strings.TrimPrefix(tokens.issuer.URL, "http://")+"</strong> who you are")
+	ssetest.WantText(t, "page", page, "editor/1 (connection c-editor/1)", "First you log in at <strong>"+
+		strings.TrimPrefix(tokens.issuer.URL, "http://")+"</strong>, as you do for this gateway.")
 	if strings.Contains(page, "password") {
 		t.Errorf("the page asks for a token: %s", page)
 	}
@@ -171,19 +171,27 @@ func TestProofIsRefused(t *testing.T) {
 	ssetest.Want(t, "status of the link", g.get(link).Code, http.StatusOK) // another time it may go well
 }
 
-// A principal of the issuer that may not use the server any more, or whose issuer is another one since a reload, ends a
-// login on the way; so does another person at the issuer.
+// A principal that may not use the server any more, or that another issuer names since a reload, gets no login that was
+// on its way.
 func TestProofOfAPrincipalThatIsNoMore(t *testing.T) {
-	w, tokens := newWorld(t, nil), newWorld(t, nil)
-	g, _ := newGateOfIssuer(t, w, tokens)
-	cookie, back := g.show(g.ticket(carol, "client"))
-	mayUse := g.page.MayUse
-	g.page.MayUse = func(Own) bool { return false }
-	ssetest.Want(t, "status", g.get(back, cookie).Code, http.StatusNotFound)
-	ssetest.Want(t, "registrations", w.count("/register"), 0)
-	g.page.MayUse = mayUse
+	for name, reload := range map[string]func(*Page){
+		"it may not use the server": func(p *Page) { p.MayUse = func(Own) bool { return false } },
+		"another issuer":            func(p *Page) { p.Credentials.Own.Authority = "sub of https://another.example" },
+	} {
+		w := newWorld(t, nil)
+		g, _ := newGateOfIssuer(t, w, newWorld(t, nil))
+		cookie, back := g.show(g.ticket(carol, "client"))
+		reload(g.page)
+		ssetest.Want(t, "status: "+name, g.get(back, cookie).Code, http.StatusNotFound)
+		ssetest.Want(t, "registrations: "+name, w.count("/register"), 0)
+	}
+}
+
+// A principal that is removed gets no login that was on its way.
+func TestProofOfAPrincipalThatIsRemoved(t *testing.T) {
+	g, _ := newGateOfIssuer(t, newWorld(t, nil), newWorld(t, nil))
 	waiting := g.ticket(carol, "client")
-	cookie, back = g.show(waiting)
+	cookie, back := g.show(waiting)
 	_, err := ForgetPrincipals(g.state, testKey, func(o OfPrincipal) bool { return o.Principal != carol })
 	ssetest.Must(t, err)
 	ssetest.Want(t, "status after the end of the principal", g.get(back, cookie).Code, http.StatusForbidden)
@@ -242,9 +250,11 @@ func TestPrincipalRemovedWhileItsLoginBegins(t *testing.T) {
 	ssetest.Must(t, err)
 	close(goOn)
 	rec := <-done
-	if found := refreshTo.FindStringSubmatch(rec.Body.String()); found != nil {
-		ssetest.Want(t, "status of the callback", g.get(follow(t, found[1]), lastCookie(rec)).Code, http.StatusForbidden)
+	found := refreshTo.FindStringSubmatch(rec.Body.String())
+	if found == nil {
+		t.Fatalf("the page leads nowhere: %d %s", rec.Code, rec.Body.String())
 	}
+	ssetest.Want(t, "status of the callback", g.get(follow(t, found[1]), lastCookie(rec)).Code, http.StatusForbidden)
 	g.wantLoggedIn("alice", false)
 }
 
