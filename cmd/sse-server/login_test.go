@@ -575,9 +575,10 @@ func TestMissingLoginIsSaid(t *testing.T) {
 	ssetest.WantText(t, "/status", look("/status"), "waiting for a login", command)
 	remote.logIn(t, env)
 	awaitTools(t, session, "whoami")
-	for status := look("/status"); strings.Contains(status, "waiting for a login"); status = look("/status") {
-		<-time.After(50 * time.Millisecond) // until the test is over: all viewers share what is there for a second
-	}
+	// All viewers share what is there for a second.
+	awaitText(t, "/status after the login", func() string { return look("/status") }, func(status string) bool {
+		return !strings.Contains(status, "waiting for a login")
+	})
 	ssetest.Want(t, "/status after the login has the command", strings.Contains(look("/status"), command), false)
 	ssetest.WantText(t, "/readyz after the login", look("/readyz"), `"ready"`)
 	ssetest.WantText(t, "/metrics after the login", look("/metrics"), "\nmcp_sse_login_needed 0\n")

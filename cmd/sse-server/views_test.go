@@ -35,13 +35,19 @@ func toolsOf(t *testing.T, session *mcp.ClientSession) string {
 // awaitTools lists until a client sees these tools: it is told of a server that boots slowly.
 func awaitTools(t *testing.T, session *mcp.ClientSession, want string) {
 	t.Helper()
+	awaitText(t, "tools, which should be "+want, func() string { return toolsOf(t, session) }, func(got string) bool { return got == want })
+}
+
+// awaitText looks at a text until it is one that is wanted.
+func awaitText(t *testing.T, what string, look func() string, isWanted func(string) bool) {
+	t.Helper()
 	tick, deadline := time.NewTicker(50*time.Millisecond), time.After(2*time.Minute)
 	defer tick.Stop()
-	for got := toolsOf(t, session); got != want; got = toolsOf(t, session) {
+	for got := look(); !isWanted(got); got = look() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("tools: got %s, want %s", got, want)
+			t.Fatalf("%s: it is still %s", what, got)
 		}
 	}
 }
