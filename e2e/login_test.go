@@ -85,18 +85,24 @@ func TestLoginAtARealIssuer(t *testing.T) {
 	}
 }
 
-// newBrowser returns a program that opens an address as a browser does whose person agrees to all, and how many it has
-// opened.
-func newBrowser(t *testing.T) (script string, pages func() int) {
+// newBrowser returns a program that opens an address as a browser does whose person agrees to all, and what is printed
+// for each that it has opened.
+func newBrowser(t *testing.T) (script string, pages func() []string) {
 	t.Helper()
-	dir := t.TempDir()
-	opened, script := filepath.Join(dir, "opened"), filepath.Join(dir, "browser")
+	opened, script := t.TempDir(), filepath.Join(t.TempDir(), "browser")
 	follow, err := filepath.Abs(filepath.Join(clientsDir, "follow.mjs"))
 	ssetest.Must(t, err)
-	ssetest.Must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\necho x >> %s\nexec %s %s \"$1\"\n", opened, node(t), follow), 0o700))
-	return script, func() int {
-		lines, _ := os.ReadFile(opened) // none before the first
-		return strings.Count(string(lines), "x")
+	ssetest.Must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nexec %s %s \"$1\" > \"$(mktemp %s/XXXXXX)\" 2>&1\n",
+		node(t), follow, opened), 0o700))
+	return script, func() (all []string) {
+		entries, err := os.ReadDir(opened)
+		ssetest.Must(t, err)
+		for _, entry := range entries {
+			page, err := os.ReadFile(filepath.Join(opened, entry.Name()))
+			ssetest.Must(t, err)
+			all = append(all, string(page))
+		}
+		return all
 	}
 }
 
@@ -124,7 +130,7 @@ func TestFiveWindowsMakeOneLogin(t *testing.T) {
 		})
 	}
 	all.Wait()
-	ssetest.Want(t, "pages that were opened", pages(), 1)
+	ssetest.Want(t, "pages that were opened", len(pages()), 1)
 }
 
 // keptLogin returns the file of the only login of a test, and what it has.

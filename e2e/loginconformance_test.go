@@ -50,25 +50,16 @@ func TestLoginConforms(t *testing.T) {
 				dir := t.TempDir()
 				cmd := exec.CommandContext(within(t), node(t), script, "client", "--command", client, "--scenario", one[1],
 					"--spec-version", version, "--timeout", fmt.Sprint(patience.Milliseconds()), "-o", dir)
-				cmd.Env = append(ssetest.WithState(t), "BROWSER="+followingBrowser(t))
+				browser, pages := newBrowser(t)
+				cmd.Env = append(ssetest.WithState(t), "BROWSER="+browser)
 				printed, _ := cmd.CombinedOutput() // the checks say more
 				wantLoginChecks(t, dir)
 				if t.Failed() {
-					t.Logf("%s", printed)
+					t.Logf("%s\n%s", printed, pages())
 				}
 			})
 		}
 	}
-}
-
-// followingBrowser returns a program that opens an address as a browser does whose person agrees to all.
-func followingBrowser(t *testing.T) string {
-	t.Helper()
-	script := filepath.Join(t.TempDir(), "browser")
-	follow, err := filepath.Abs(filepath.Join(clientsDir, "follow.mjs"))
-	ssetest.Must(t, err)
-	ssetest.Must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nexec %s %s \"$1\" >&2\n", node(t), follow), 0o700))
-	return script
 }
 
 // wantLoginChecks demands that each check of a scenario succeeds.

@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"fmt"
-	"net"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,17 +18,24 @@ import (
 // client of the page, and a person with the command as that of a server for all, whose login is renewed as that.
 func TestDocumentsAtARealIssuer(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0") // the issuer has to know the address of the gateway
-	ssetest.Must(t, err)
-	addr := free.Addr().String()
-	ssetest.Must(t, free.Close())
-	issuer := startProgram(t, nil, node(t), "provider.mjs", "documents=http://"+addr).url
+	gatewayAt := make(chan *url.URL, 1) // the issuer has to know an address of the gateway before that runs
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		at := <-gatewayAt
+		gatewayAt <- at
+		r.SetURL(at)
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(proxy.Close)
+	issuer := startProgram(t, nil, node(t), "provider.mjs", "documents="+proxy.URL).url
 	_, base := startProtected(t, issuer, "")
 	file := filepath.Join(t.TempDir(), "gw.yaml")
 	ssetest.Must(t, os.WriteFile(file, fmt.Appendf(nil, "public-url: https://%s\nauth-tokens-file: %s\nservers:\n"+
 		"  notes: {url: %[3]q, login: per-principal}\n  mail: {url: %[3]q, login: shared}\n",
 		publicHost, writeTokensOfTwo(t), base+"/jwt/mcp"), 0o600))
-	g := startGateway(t, "--config", file, "--addr", addr)
+	g := startGateway(t, "--config", file)
+	at, err := url.Parse(g.url)
+	ssetest.Must(t, err)
+	gatewayAt <- &url.URL{Scheme: at.Scheme, Host: at.Host}
 	logInByPage(t, g, "alice")
 	wantWorks(t, g, "alice")
 

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -80,9 +81,19 @@ func lookOn(t *testing.T) *onlooker {
 	return o
 }
 
+// remember has a program keep what a server says to the login. It has no traces: with these nothing is kept, as each
+// request has something of its own in _meta.
+func (o *onlooker) remember(server string) {
+	o.t.Helper()
+	a := startAgentIn(o.t, "", []string{"OTEL_EXPORTER_OTLP_ENDPOINT="}, overStdio(o.t, patient("--url", server)...)...)
+	a.awaitTools(o.t, "echo")
+	ssetest.Must(o.t, a.Close())
+	o.seen["the log of a program without traces"] = a.log.String()
+}
+
 // lookAt notes what a gateway serves: to its operator, and as the page in the browser at an address. It notes all files
-// too, but those whose place is to have secrets.
-func (o *onlooker) lookAt(when string, g *gateway, client *http.Client, page, authorization string) {
+// too, but those whose place is to have secrets. At least one of them must be in a folder whose name ends so.
+func (o *onlooker) lookAt(when, folder string, g *gateway, client *http.Client, page, authorization string) {
 	o.t.Helper()
 	for _, at := range []string{
 		g.admin + "/metrics", g.admin + "/status", g.admin + "/connections", g.admin + "/readyz", page, page + "?page=state.json",
@@ -101,15 +112,29 @@ func (o *onlooker) lookAt(when string, g *gateway, client *http.Client, page, au
 		}
 		o.seen[at+" "+when] = fmt.Sprint(resp.Header, string(body))
 	}
-	_ = filepath.WalkDir(filepath.Join(ssetest.StateDir(o.t), "sse-server"), func(path string, d fs.DirEntry, _ error) error {
-		isLogin := strings.HasSuffix(filepath.Dir(path), "logins") && strings.HasSuffix(path, ".json")
-		if d.IsDir() || isLogin || d.Name() == keyFile {
-			return nil
+	found := 0
+	ssetest.Must(o.t, filepath.WalkDir(filepath.Join(ssetest.StateDir(o.t), "sse-server"), func(path string, d fs.DirEntry, err error) error {
+		at := filepath.Dir(path)
+		isSecret := strings.HasSuffix(at, "logins") && strings.HasSuffix(path, ".json") || filepath.Base(path) == keyFile
+		var data []byte
+		if err == nil && !d.IsDir() && !isSecret {
+			data, err = os.ReadFile(path)
 		}
-		data, err := os.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // a program has deleted it meanwhile
+			return nil
+		case err != nil:
+			return err
+		}
 		o.seen[path+" "+when] = string(data)
-		return err
-	})
+		if strings.HasSuffix(at, folder) && len(data) > 0 {
+			found++
+		}
+		return nil
+	}))
+	if found == 0 {
+		o.t.Errorf("%s there is no file in a folder …%s", when, folder)
+	}
 }
 
 // run runs sse-server to its end, and notes what it prints.
@@ -177,20 +202,18 @@ func TestNobodySeesASecretOfALogin(t *testing.T) {
 	o := lookOn(t)
 	issuer := startProgram(t, nil, node(t), "provider.mjs")
 	_, base := startProtected(t, issuer.url, "")
-	server, dir := base+"/jwt/mcp", t.TempDir()
-	page, script := filepath.Join(dir, "page"), filepath.Join(dir, "browser")
-	follow, err := filepath.Abs(filepath.Join(clientsDir, "follow.mjs"))
-	ssetest.Must(t, err)
-	ssetest.Must(t, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nexec %s %s \"$1\" > %s 2>&1\n", node(t), follow, page), 0o700))
+	server := base + "/jwt/mcp"
+	script, pages := newBrowser(t)
 	t.Setenv("BROWSER", script)
 
 	a := startAgent(t, "--url", server, "--log-level", "debug")
 	a.awaitTools(t, "echo")
+	o.remember(server)
 	g := startGateway(t, "--url", server)
 	session := connectSDK(t, g.url)
 	text, _ := callEcho(t, session)
 	ssetest.Want(t, "a call with the login", text, "hi")
-	o.lookAt("with the login", g, newHTTP(t), g.url, "")
+	o.lookAt("with the login", ".said", g, newHTTP(t), g.url, "")
 	wantRefreshed(t, session)
 	o.run("logins")
 	o.run("logins", "--json")
@@ -199,7 +222,7 @@ func TestNobodySeesASecretOfALogin(t *testing.T) {
 	text, isError := callEcho(t, session)
 	o.seen["a call after the end"] = text
 	ssetest.Want(t, "a call after the end fails", isError, true)
-	o.lookAt("after the end", g, newHTTP(t), g.url, "")
+	o.lookAt("after the end", ".said", g, newHTTP(t), g.url, "")
 	needed, _ := g.metric("mcp_sse_login_needed")
 	ssetest.Want(t, "mcp_sse_login_needed", needed, 1)
 	o.run("logout", server)
@@ -207,12 +230,10 @@ func TestNobodySeesASecretOfALogin(t *testing.T) {
 	_ = a.Close()
 	g.stop()
 	o.noteGateway(g)
-	lastPage, err := os.ReadFile(page)
-	ssetest.Must(t, err)
-	o.seen["the last page"], o.seen["the log of stdio"] = string(lastPage), a.log.String()
+	o.seen["the last page"], o.seen["the log of stdio"] = strings.Join(pages(), "\n"), a.log.String()
 	o.wantNone(7, secretsOf(issuer)...) // code, verifier, two tokens; a refresh token, and two tokens for it
 	ssetest.WantText(t, "the last page", o.seen["the last page"], "200 http://127.0.0.1:", "/done")
-	ssetest.WantText(t, "the process list", o.seen["the process list"], follow+" http://127.0.0.1:", "/start/")
+	ssetest.WantText(t, "the process list", o.seen["the process list"], "follow.mjs http://127.0.0.1:", "/start/")
 }
 
 // It is the same where a person types a code on another device, whose device code is a secret too.
@@ -223,16 +244,17 @@ func TestNobodySeesASecretOfALoginOnAnotherDevice(t *testing.T) {
 	server := base + "/jwt/mcp"
 	p := logInOnAnotherDevice(t, server)
 	o.seen["what login prints"], o.seen["the log of login"] = p.out.String(), p.log.String()
+	o.remember(server)
 	g := startGateway(t, "--url", server)
 	session := connectSDK(t, g.url)
 	wantRefreshed(t, session)
-	o.lookAt("with the login", g, newHTTP(t), g.url, "")
+	o.lookAt("with the login", ".said", g, newHTTP(t), g.url, "")
 	o.run("logins", "--json")
 	endLogin(t)
 	text, isError := callEcho(t, session)
 	ssetest.Want(t, "a call after the end fails", isError, true)
 	o.seen["a call after the end"] = text
-	o.lookAt("after the end", g, newHTTP(t), g.url, "")
+	o.lookAt("after the end", ".said", g, newHTTP(t), g.url, "")
 	o.run("logout", server)
 	_ = session.Close()
 	g.stop()
@@ -267,7 +289,7 @@ func TestNobodySeesASecretOfAPrincipal(t *testing.T) {
 			text, _ := callEcho(t, session)
 			ssetest.Want(t, "a call with the login", text, "hi")
 			operator := publicClient(t, g, tokensOfTwo["alice"])
-			o.lookAt("with the login", g, operator, notesURL, "Bearer "+tokensOfTwo["alice"])
+			o.lookAt("with the login", "of-principals", g, operator, notesURL, "Bearer "+tokensOfTwo["alice"])
 			o.run("logins")
 			o.run("logins", "--json")
 
@@ -283,7 +305,7 @@ func TestNobodySeesASecretOfAPrincipal(t *testing.T) {
 				t.Fatalf("there is no link in %q", text)
 			}
 			o.seen["a call after the end"] = strings.ReplaceAll(text, next[1], "")
-			o.lookAt("after the end", g, operator, notesURL, "Bearer "+tokensOfTwo["alice"])
+			o.lookAt("after the end", "of-principals", g, operator, notesURL, "Bearer "+tokensOfTwo["alice"])
 			resp, body := post(t, g.url, "tools/list", "Authorization", "Bearer "+tokensOfTwo["alice"]+"x")
 			ssetest.Want(t, "status with a wrong token", resp.StatusCode, http.StatusUnauthorized)
 			o.seen["an answer to a wrong token"] = fmt.Sprint(resp.Header, body)

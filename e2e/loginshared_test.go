@@ -59,11 +59,11 @@ func TestSharedProgramOpensTheBrowserAtAWindow(t *testing.T) {
 		all.Go(func() { use(start()) })
 	}
 	all.Wait()
-	ssetest.Want(t, "pages that were opened", pages(), 1)
+	ssetest.Want(t, "pages that were opened", len(pages()), 1)
 	later := start()
 	use(later)
 	ssetest.Want(t, "the window that comes later is asked to log in", slices.Contains(later.namesOf(t), "guarded__login"), false)
-	ssetest.Want(t, "pages that were opened", pages(), 1)
+	ssetest.Want(t, "pages that were opened", len(pages()), 1)
 }
 
 // In a view the tools of a server at which nobody is logged in ask for that, and those of the others go on. After the
@@ -101,7 +101,7 @@ func TestViewWithAServerThatWaitsForALogin(t *testing.T) {
 					break
 				}
 			}
-			ssetest.Want(t, "pages that were opened", pages(), 0)
+			ssetest.Want(t, "pages that were opened", len(pages()), 0)
 		})
 	}
 }
@@ -125,7 +125,7 @@ func TestWindowOpensTheLoginOfAGateway(t *testing.T) {
 		text, isError = callEcho(t, session)
 	}
 	ssetest.Want(t, "echo at the gateway", text, "hi")
-	ssetest.Want(t, "pages that were opened", pages(), 1)
+	ssetest.Want(t, "pages that were opened", len(pages()), 1)
 }
 
 // Windows that share a program by its name open the browser too.
@@ -139,7 +139,7 @@ func TestProgramSharedByNameOpensTheBrowser(t *testing.T) {
 		a.awaitTools(t, "echo")
 		ssetest.Want(t, "echo", a.call(t, "echo", map[string]any{"message": "hi"}), "hi")
 	}
-	ssetest.Want(t, "pages that were opened", pages(), 1)
+	ssetest.Want(t, "pages that were opened", len(pages()), 1)
 }
 
 // A client over stdio that has its user visit addresses gets the link of the login by the error -32042, also behind a
@@ -214,5 +214,5 @@ func TestSeveralServersOpenTheBrowserAtCalls(t *testing.T) {
 		a.awaitTools(t, name+"__echo")
 		ssetest.Want(t, "echo of "+name, a.call(t, name+"__echo", map[string]any{"message": "hi"}), "hi")
 	}
-	ssetest.Want(t, "pages that were opened", pages(), 2)
+	ssetest.Want(t, "pages that were opened", len(pages()), 2)
 }
