@@ -81,14 +81,13 @@ func lookOn(t *testing.T) *onlooker {
 	return o
 }
 
-// remember has a program keep what a server says to the login. It has no traces: with these nothing is kept, as each
-// request has something of its own in _meta.
+// remember has a program keep what a server says to the login.
 func (o *onlooker) remember(server string) {
 	o.t.Helper()
-	a := startAgentIn(o.t, "", []string{"OTEL_EXPORTER_OTLP_ENDPOINT="}, overStdio(o.t, patient("--url", server)...)...)
+	a := startAgent(o.t, "--url", server)
 	a.awaitTools(o.t, "echo")
 	ssetest.Must(o.t, a.Close())
-	o.seen["the log of a program without traces"] = a.log.String()
+	o.seen["the log of a program of one client"] = a.log.String()
 }
 
 // lookAt notes what a gateway serves: to its operator, and as the page in the browser at an address. It notes all files

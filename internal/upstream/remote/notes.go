@@ -99,7 +99,7 @@ func (n *notes) recall(params json.RawMessage) *remember.Answers {
 	if n == nil {
 		return nil
 	}
-	client, plain := remember.ClientOf(params, n.who)
+	client, plain := remember.ClientOf(withoutTrace(params), n.who)
 	if !plain { // it has something that others have not sent
 		return nil
 	}
@@ -142,7 +142,7 @@ func (n *notes) sent(msg []byte) {
 		n.stop()
 	case slices.Contains(harmless, m.Method):
 	case m.Method == mcp.MethodInitialize && m.Kind == jsonrpc.Request && n.mark == "":
-		client, plain := remember.ClientOf(m.Params(), n.who)
+		client, plain := remember.ClientOf(withoutTrace(m.Params()), n.who)
 		n.client, n.mark = client, n.memory.Mark()
 		n.version, _ = m.Param("protocolVersion").Text()
 		if !plain || n.mark == "" {
@@ -164,6 +164,22 @@ func isList(method string) bool {
 	})
 }
 
+// withoutTrace returns the params of a request without the trace context (SEP-414), which a gateway with traces adds to
+// each one: no server says anything else for it.
+func withoutTrace(params json.RawMessage) json.RawMessage {
+	meta, has := rawjson.Member(params, "_meta")
+	if !has {
+		return params
+	}
+	for _, name := range []string{"traceparent", "tracestate"} {
+		meta = rawjson.RemoveMember(meta, name)
+	}
+	if string(rawjson.Compact(meta)) == "{}" {
+		return rawjson.RemoveMember(params, "_meta")
+	}
+	return rawjson.SetMember(params, meta, "_meta")
+}
+
 // isPlain reports whether a request for a list has nothing by which a client could choose what the server says, beside
 // what the client has declared in initialize. In MCP 2026-07-28 each request declares that again.
 func (n *notes) isPlain(m *jsonrpc.Message) bool {
@@ -174,7 +190,7 @@ func (n *notes) isPlain(m *jsonrpc.Message) bool {
 	if m.Params() == nil {
 		return true
 	}
-	in := json.NewDecoder(bytes.NewReader(m.Params()))
+	in := json.NewDecoder(bytes.NewReader(withoutTrace(m.Params())))
 	in.DisallowUnknownFields()
 	if in.Decode(&all) != nil || m.Param("cursor").Ambiguous {
 		return false

@@ -79,10 +79,17 @@ func TestWhatIsKeptOfASession(t *testing.T) {
 		messages   []string
 		isKept     bool
 	}{
-		"all pages":                {messages: []string{listOne, listTwo}, isKept: true},
-		"the first page alone":     {messages: []string{listOne}},
-		"the last page alone":      {messages: []string{listTwo}},
-		"pages after a ping":       {messages: []string{`{"jsonrpc":"2.0","id":4,"method":"ping"}`, listOne, listTwo}, isKept: true},
+		"all pages":            {messages: []string{listOne, listTwo}, isKept: true},
+		"the first page alone": {messages: []string{listOne}},
+		"the last page alone":  {messages: []string{listTwo}},
+		"pages after a ping":   {messages: []string{`{"jsonrpc":"2.0","id":4,"method":"ping"}`, listOne, listTwo}, isKept: true},
+		"with traces": {
+			initialize: strings.Replace(upstreamtest.Initialize, `"capabilities"`, `"_meta":{"traceparent":"00-1-2-01"},"capabilities"`, 1),
+			messages: []string{
+				`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"traceparent":"00-1-3-01","tracestate":"a=b"}}}`,
+				`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"two","_meta":{"progressToken":1,"traceparent":"00-1-4-01"}}}`,
+			}, isKept: true,
+		},
 		"after a call":             {messages: []string{upstreamtest.Call2, listOne, listTwo}},
 		"a call between the pages": {messages: []string{listOne, upstreamtest.Call2, listTwo}},
 		"params of the client's own": {messages: []string{
