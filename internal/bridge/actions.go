@@ -89,10 +89,6 @@ func (l *sessionLife) noteLoss(s step) {
 	soon := s.event != life.Lost
 	l.doLater(func() {
 		age := a.session.Age()
-		if handshake.IsPlanned(why) {
-			l.limited().Info("session replaced", "duration", age, "inFlight", l.c.InFlight())
-			return
-		}
 		l.limited().Warn("session lost", "duration", age, "err", why)
 		supplier.NoteLoss(why, soon)
 		if soon {
@@ -108,8 +104,8 @@ func (l *sessionLife) noteLoss(s step) {
 func (l *sessionLife) retireSession(s step) {
 	a := l.session
 	l.session = nil
-	// One that is lost has nothing to finish, nor has one that is idle.
-	if s.event == life.Replaced || s.event == life.Lost && handshake.IsPlanned(a.session.Why()) {
+	hasAnswers := s.event == life.Replaced || s.event == life.Retired // one that is lost or idle has none to come
+	if hasAnswers {
 		l.retiring = append(l.retiring, a)
 	}
 	l.doLater(func() {
@@ -119,9 +115,9 @@ func (l *sessionLife) retireSession(s step) {
 			l.limited().Info("session ended: its client has not used it", "duration", a.session.Age())
 		case life.Replaced:
 			a.retireSession(handshake.ErrReplaced)
-			if !l.shares() { // the supplier logs it
-				l.limited().Info("session replaced", "duration", a.session.Age(), "inFlight", l.c.InFlight())
-			}
+		}
+		if hasAnswers && s.before.Phase != life.Finishing && !l.shares() { // that of a shared one the supplier logs
+			l.limited().Info("session replaced", "duration", a.session.Age(), "inFlight", l.c.InFlight())
 		}
 		if closed.Is(a.session.Done()) { // before it was noted
 			l.sessionDone(a)

@@ -167,7 +167,9 @@ func (l *sessionLife) sessionOver(a *attachment) {
 		l.move(life.Dismiss)
 	case errors.Is(why, handshake.ErrReplaced):
 		l.move(life.Replaced)
-	case l.shares() || a.session.Proven() || handshake.IsPlanned(why):
+	case handshake.IsPlanned(why):
+		l.move(life.Retired)
+	case l.shares() || a.session.Proven():
 		l.move(life.Lost)
 	case l.failures.attempts >= l.opts.MaxHandshakeAttempts:
 		l.move(life.LostLast)

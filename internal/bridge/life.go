@@ -177,7 +177,7 @@ func (l *sessionLife) noteEvent(s step) {
 		if s.before.Told != life.ToldLists {
 			l.answers = l.session.session.WithoutLists()
 		}
-	case life.Lost, life.LostSoon, life.LostLast:
+	case life.Lost, life.LostSoon, life.LostLast, life.Retired:
 		l.afterLoss = true
 	}
 	if !l.state.Told.HasLists() {

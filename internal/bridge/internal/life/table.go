@@ -143,12 +143,15 @@ const (
 	ListsChanged Event = "lists-changed"
 	// Idle: the session has had no message for long, and holds nothing of the client.
 	Idle Event = "idle"
-	// Lost: the session has ended, and had proved itself, or its end was planned.
+	// Lost: the session has ended, and was shared or had proved itself.
 	Lost Event = "lost"
 	// LostSoon: the session has ended before it had. That is a failed start.
 	LostSoon Event = "lost-soon"
 	// LostLast: as LostSoon, and it was the last start in a row that was allowed.
 	LostLast Event = "lost-last"
+	// Retired: the session has ended, or answers only what it has, because a login at its server was made, has ended or
+	// is wanted. That is no failure of the server.
+	Retired Event = "retired"
 	// Dismiss: the server has ended the session with this client for good.
 	Dismiss Event = "dismiss"
 	// Replaced: the configuration has another server.
@@ -165,7 +168,7 @@ var events = []Event{
 	Unknown, Unsure, MomentOver, Learnable, Learned, Known, KnownNeeded, KnownOld, KnownNearly, Renewed,
 	Up, Again, OwnRefused, Failed, FailedHopeless, FailedLast, PauseOver,
 	PreparedWaits, PreparedUnused, PreparedUsed, Emptied, Looked, NotLooked, Unlookable, ListsChanged,
-	Idle, Lost, LostSoon, LostLast, Dismiss, Replaced, Drain, Close,
+	Idle, Lost, LostSoon, LostLast, Retired, Dismiss, Replaced, Drain, Close,
 }
 
 // Action is what to do when a life moves.
@@ -363,6 +366,7 @@ var moves = map[Phase]map[Event]move{
 		Lost:           moveTo(Drained, RetireSession, NoteLoss),
 		LostSoon:       moveTo(Drained, RetireSession, NoteLoss),
 		LostLast:       moveTo(Drained, RetireSession, NoteLoss),
+		Retired:        moveTo(Drained, RetireSession),
 		Dismiss:        moveTo(Drained, RetireSession),
 	},
 	Drained: {
@@ -401,6 +405,7 @@ var movesWithSession = map[Event]move{
 	Lost:         moveTo(RecallingNow, RetireSession, NoteLoss, ForgetFailures, Recall),
 	LostSoon:     moveTo(Pausing, RetireSession, NoteLoss, NoteFailure, StartPause),
 	LostLast:     moveTo(GivenUp, RetireSession, NoteLoss, NoteFailure, RefuseWaiting, SetRetry),
+	Retired:      moveTo(RecallingNow, RetireSession, ForgetFailures, Recall),
 	Dismiss:      moveTo(Dismissed, RetireSession, RefuseDraining, EndConnection),
 	Replaced:     moveTo(Recalling, RetireSession, ForgetFailures, TakeServer, Recall),
 	Drain:        moveTo(Finishing, RefuseDraining),

@@ -108,7 +108,7 @@ func toldAfter(state State, event Event) Told {
 			return ToldOutdated
 		}
 		return ToldUncertain
-	case Lost, LostSoon, LostLast:
+	case Lost, LostSoon, LostLast, Retired:
 		if told == ToldResult {
 			return ToldUncertain
 		}

@@ -209,7 +209,7 @@ func (w world) happenings() (all []happening) {
 		add(Emptied, func(w *world) { w.empties, w.message = false, false })
 	}
 	if w.session {
-		for _, event := range []Event{Looked, NotLooked, Unlookable, ListsChanged, Lost, LostSoon, LostLast, Dismiss} {
+		for _, event := range []Event{Looked, NotLooked, Unlookable, ListsChanged, Lost, LostSoon, LostLast, Retired, Dismiss} {
 			add(event, same)
 		}
 	}
