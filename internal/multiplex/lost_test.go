@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/internal/multiplex"
-	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -85,7 +84,9 @@ func TestLost(t *testing.T) {
 // A session that is retired gives back the request that the server has not taken, whatever it is, and answers the others.
 func TestRetired(t *testing.T) {
 	sentAny := func(w *world) { w.conn.take() }
-	retired := func(id jsonrpc.ID) step { return fault(&wire.RetiredError{ID: id, Err: io.EOF}) }
+	retired := func(id jsonrpc.ID) step {
+		return func(w *world) { w.conn.in <- incoming{related: id, retires: true, err: io.EOF} }
+	}
 	runScenarios(t, []scenario{
 		{name: "a list, and a call that goes on", attributed: true, steps: []step{
 			forward(listA, callB), sentAny, retired("1"), got("lost " + listA), server(result("2")), got(answer(`"b"`)),

@@ -56,7 +56,7 @@ func (s scenario) world(t *testing.T) *world {
 	w := &world{TB: t, conn: newFakeConn(), metrics: prometheus.NewRegistry()}
 	switch {
 	case s.attributed:
-		w.open(attributedConn{w.conn}, s.opts)
+		w.open(&attributedConn{fakeConn: w.conn}, s.opts)
 	case s.formed:
 		w.open(formedConn{w.conn}, s.opts)
 	default:

@@ -54,8 +54,8 @@ type Options struct {
 	// owner knows that the session is over.
 	OnClose func(err error)
 	// OnRetire is called, before OnClose, with why the Conn is to get no more messages while it still has answers to
-	// give: see wire.RetiredError. nil: nothing is. It must not wait.
-	OnRetire func(err error)
+	// give: see Retirable. nil: nothing is. It must not wait.
+	OnRetire func(why error)
 	// OnDone is called once, after Done has been closed.
 	OnDone func()
 	// Logger receives the logs; nil: silent. Limited is Logger for lines that the server
@@ -101,6 +101,16 @@ const (
 	severalPrincipals
 )
 
+// Retirable is a Conn that may be to get no more messages while the answers to its requests still come.
+type Retirable interface {
+	jsonrpc.Conn
+	// OnRetire sets the function that the Conn calls then, from within Recv or RecvFor, which goes on after it: with
+	// the id, as sent, of a request that the server has not taken and another session may take, and why. The Conn does
+	// not answer that request, and may call it for several. Whoever uses the Conn calls OnRetire before Recv, if at
+	// all: without a function the Conn is never retired.
+	OnRetire(retire func(request jsonrpc.ID, why error))
+}
+
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
@@ -114,6 +124,9 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	}
 	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry),
 		matchState: matchState{isShared: s.opts.Shared}}
+	if c, ok := conn.(Retirable); ok {
+		c.OnRetire(s.retire)
+	}
 	switch c := conn.(type) {
 	case jsonrpc.Relay:
 		s.local = c
@@ -335,10 +348,6 @@ func (s *Session) readLoop(recv func() (arrival, error)) {
 
 // receive handles what the Conn received, a message or an error, and reports whether to go on.
 func (s *Session) receive(a arrival, err error) bool {
-	if of, ok := errors.AsType[*wire.RetiredError](err); ok {
-		s.retire(of)
-		return true
-	}
 	if err != nil {
 		s.endSession(err)
 		return false
@@ -373,17 +382,17 @@ func (s *Session) receive(a arrival, err error) bool {
 }
 
 // retire has the owner retire the session, and gives back the request that the server has not taken.
-func (s *Session) retire(of *wire.RetiredError) {
+func (s *Session) retire(request jsonrpc.ID, why error) {
 	if s.opts.OnRetire != nil {
-		s.opts.OnRetire(of)
+		s.opts.OnRetire(why)
 	}
 	e := s.takeOut(func(t *table) *entry {
 		t.lastMessage = time.Now()
-		return t.related(of.ID)
+		return t.related(request)
 	})
 	if e != nil {
 		e.move(bounces)
-		e.lose(of)
+		e.lose(why)
 	}
 }
 

@@ -35,20 +35,34 @@ type incoming struct {
 	data    []byte
 	related jsonrpc.ID // the related request, for an attributedConn
 	form    wire.Form  // for a formedConn
+	retires bool       // an attributedConn does not take the related request, for the reason err
 	err     error
 }
 
-// attributedConn is a fakeConn that tells the related request of its messages.
-type attributedConn struct{ *fakeConn }
+// attributedConn is a fakeConn that tells the related request of its messages, and may be retired.
+type attributedConn struct {
+	*fakeConn
+	retire func(request jsonrpc.ID, why error)
+}
 
-var _ jsonrpc.Attributed = attributedConn{}
+var (
+	_ jsonrpc.Attributed  = (*attributedConn)(nil)
+	_ multiplex.Retirable = (*attributedConn)(nil)
+)
 
-func (c attributedConn) RecvFor() ([]byte, jsonrpc.ID, error) {
-	select {
-	case m := <-c.in:
-		return m.data, m.related, m.err
-	case <-c.done:
-		return nil, "", jsonrpc.ErrClosed
+func (c *attributedConn) OnRetire(retire func(request jsonrpc.ID, why error)) { c.retire = retire }
+
+func (c *attributedConn) RecvFor() ([]byte, jsonrpc.ID, error) {
+	for {
+		select {
+		case m := <-c.in:
+			if !m.retires {
+				return m.data, m.related, m.err
+			}
+			c.retire(m.related, m.err)
+		case <-c.done:
+			return nil, "", jsonrpc.ErrClosed
+		}
 	}
 }
 

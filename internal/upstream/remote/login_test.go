@@ -18,7 +18,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/upstream/remote"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/standin"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/upstreamtest"
-	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -188,6 +187,23 @@ func TestProbesNeedALogin(t *testing.T) {
 	ssetest.Want(t, "questions", p.asked.Load()+p.opened.Load(), int32(0))
 }
 
+// retirable is a multiplex.Retirable.
+type retirable interface {
+	OnRetire(retire func(request jsonrpc.ID, why error))
+}
+
+// A program that uses a session without a gateway gets the refusal of a list like any other answer.
+func TestRefusedListsWithoutAGateway(t *testing.T) {
+	p := &person{full: "log in at L", public: "log in at L"}
+	p.loggedIn.Store(true)
+	conn := dialFor(t, remote.URL{Address: closedTo(t, "tools/list", legacyServer), Credentials: p})
+	upstreamtest.Send(t, conn, upstreamtest.Initialize)
+	upstreamtest.Recv(t, conn)
+	p.loggedIn.Store(false)
+	upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":6,"method":"tools/list"}`)
+	ssetest.WantText(t, "the refused list", upstreamtest.Recv(t, conn), `"id":6,"error":{`, `"needsLogin":true`)
+}
+
 // A login ends in a session, or was not made when a server has opened it to anybody: a list that the server refuses retires
 // the session, and the list is asked for again in one in its place, which has the tools of before or the tool login. The
 // session answers what it has.
@@ -202,6 +218,11 @@ func TestLoginsThatEndInASession(t *testing.T) {
 				p.loggedIn.Store(true)
 				up := remote.URL{Address: closedTo(t, "tools/list", serve), Credentials: p}.Observed(nil, nil).(remote.URL) // sessions share what they find out
 				conn := dialFor(t, up)
+				var retired []string
+				conn.(retirable).OnRetire(func(request jsonrpc.ID, why error) {
+					retired = append(retired, fmt.Sprintf("%s: %v", request, why))
+					upstreamtest.Send(t, conn, upstreamtest.Call2)
+				})
 				upstreamtest.Send(t, conn, upstreamtest.Initialize)
 				upstreamtest.Recv(t, conn)
 				upstreamtest.Send(t, conn, upstreamtest.Initialized)
@@ -216,13 +237,8 @@ func TestLoginsThatEndInASession(t *testing.T) {
 				}
 				p.loggedIn.Store(false)
 				upstreamtest.Send(t, conn, fmt.Sprintf(list, 6, "tools/list"))
-				got, err := conn.Recv()
-				of, ok := errors.AsType[*wire.RetiredError](err)
-				if !ok || of.ID != "6" {
-					t.Errorf("the refused list: %s, %v", got, err)
-				}
-				upstreamtest.Send(t, conn, upstreamtest.Call2)
-				ssetest.WantText(t, "the answer to a call", upstreamtest.Recv(t, conn), `"id":2`)
+				ssetest.WantText(t, "the answer to a call after that", upstreamtest.Recv(t, conn), `"id":2`)
+				ssetest.Want(t, "the requests that it has not taken", retired, []string{"6: the server wants a login for its lists"})
 				conn = dialFor(t, up)
 				upstreamtest.Send(t, conn, upstreamtest.Initialize)
 				upstreamtest.Recv(t, conn)
@@ -328,10 +344,10 @@ func TestLoginsThatCannotBeUsed(t *testing.T) {
 			p.hindered.Store(true)
 			p.refuses.Store(true)
 			upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":6,"method":"tools/list"}`)
-			_, err = conn.Recv()
-			if of, ok := errors.AsType[*wire.RetiredError](err); !ok || of.ID != "6" {
-				t.Errorf("the end of the session: %v", err)
-			}
+			retired := make(chan jsonrpc.ID, 1)
+			conn.(retirable).OnRetire(func(request jsonrpc.ID, _ error) { retired <- request })
+			go func() { _, _ = conn.Recv() }() // ends with the session
+			ssetest.Want(t, "the request that it has not taken", <-retired, jsonrpc.ID("6"))
 			ssetest.Want(t, "questions for the client", p.asked.Load(), int32(1)) // on account of the list
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
-	"github.com/mcp-sse/mcp-sse/internal/wire"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -55,19 +54,20 @@ func (e *loginEnd) sent(msg []byte) {
 	}
 }
 
-// received notes a message of the server, and returns the error that retires the session; nil: it goes on.
-func (e *loginEnd) received(msg []byte) error {
+// received notes a message of the server. If that is a refusal that retires the session, it returns the id of the
+// request; else an empty one.
+func (e *loginEnd) received(msg []byte) jsonrpc.ID {
 	if e == nil {
-		return nil
+		return ""
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.asked) == 0 {
-		return nil
+		return ""
 	}
 	m, err := jsonrpc.Parse(msg)
 	if err != nil || m.Kind != jsonrpc.Response || e.asked[m.ID] == "" {
-		return nil
+		return ""
 	}
 	isOfTools := e.asked[m.ID] == mcp.MethodListTools
 	delete(e.asked, m.ID)
@@ -79,12 +79,12 @@ func (e *loginEnd) received(msg []byte) error {
 	switch {
 	case m.Error() == nil:
 		e.hasList = e.hasList || e.loggedIn() // some servers give one to anybody
-		return nil
+		return ""
 	case data.Reason != exchange.ReasonUnauthorized, e.loggedIn(), !isWanted:
-		return nil
+		return ""
 	}
 	if isOfTools {
 		e.noteToolsNeedLogin()
 	}
-	return &wire.RetiredError{ID: m.ID, Err: errNeedsLogin}
+	return m.ID
 }

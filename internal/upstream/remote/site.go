@@ -173,6 +173,7 @@ type releasing struct {
 	release  func()
 	notes    *notes    // nil: there are none
 	loginEnd *loginEnd // nil: nobody can be asked for a login
+	retire   func(request jsonrpc.ID, why error)
 }
 
 var _ jsonrpc.Stateless = (*releasing)(nil)
@@ -198,16 +199,22 @@ func (r *releasing) Recv() ([]byte, error) {
 
 // RecvFor returns the next message.
 func (r *releasing) RecvFor() (msg []byte, request jsonrpc.ID, err error) {
-	msg, request, err = r.Attributed.RecvFor()
-	if err != nil {
-		return msg, request, err
+	for {
+		msg, request, err = r.Attributed.RecvFor()
+		if err != nil {
+			return msg, request, err
+		}
+		r.notes.received(msg)
+		refused := r.loginEnd.received(msg)
+		if refused == "" || r.retire == nil {
+			return msg, request, nil
+		}
+		r.retire(refused, errNeedsLogin)
 	}
-	r.notes.received(msg)
-	if err := r.loginEnd.received(msg); err != nil {
-		return nil, "", err
-	}
-	return msg, request, nil
 }
+
+// OnRetire sets what is called when the session needs a login: see multiplex.Retirable.
+func (r *releasing) OnRetire(retire func(request jsonrpc.ID, why error)) { r.retire = retire }
 
 // Close ends the session, and releases the HTTP client.
 func (r *releasing) Close() error {

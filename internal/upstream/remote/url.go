@@ -161,7 +161,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		release()
 		return nil, err
 	}
-	return &releasing{c, release, u.notes, u.loginEnd(ctx)}, nil
+	return &releasing{Attributed: c, release: release, notes: u.notes, loginEnd: u.loginEnd(ctx)}, nil
 }
 
 // loginEnd returns what notices the end of the login in a session; nil if there may be no session in its place then.
