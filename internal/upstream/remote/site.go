@@ -170,10 +170,10 @@ func redirect(next func(*http.Request, []*http.Request) error) func(*http.Reques
 // is logged in.
 type releasing struct {
 	jsonrpc.Attributed
-	release  func()
-	notes    *notes    // nil: there are none
-	loginEnd *loginEnd // nil: nobody can be asked for a login
-	retire   func(request jsonrpc.ID, why error)
+	release func()
+	notes   *notes      // nil: there are none
+	watch   *loginWatch // nil: nobody can be asked for a login
+	retire  func(request jsonrpc.ID, why error)
 }
 
 var _ jsonrpc.Stateless = (*releasing)(nil)
@@ -187,7 +187,7 @@ func (r *releasing) Stateless() bool {
 // Send sends a message.
 func (r *releasing) Send(msg []byte) error {
 	r.notes.sent(msg)
-	r.loginEnd.sent(msg)
+	r.watch.sent(msg)
 	return r.Attributed.Send(msg)
 }
 
@@ -205,7 +205,7 @@ func (r *releasing) RecvFor() (msg []byte, request jsonrpc.ID, err error) {
 			return msg, request, err
 		}
 		r.notes.received(msg)
-		refused := r.loginEnd.received(msg)
+		refused := r.watch.received(msg)
 		if refused == "" || r.retire == nil {
 			return msg, request, nil
 		}

@@ -145,33 +145,39 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	}
 	u = u.forPrincipal(ctx)
 	u.notes = u.newNotes(ctx)
+	x, release := u.exchange(ctx)
+	c, err := u.connectOrStandIn(ctx, x)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &releasing{Attributed: c, release: release, notes: u.notes, watch: u.loginWatch(ctx)}, nil
+}
+
+// connectOrStandIn opens a session with the server, or one in its place.
+func (u URL) connectOrStandIn(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
 	if u.site.toolsNeedLogin() {
 		if stand := u.standIn(ctx)(); stand != nil {
 			return stand, nil
 		}
 	}
-	x, release := u.exchange(ctx)
 	c, err := u.connect(exchange.Quietly(ctx), x)
 	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && denied.NeedsPerson {
 		if stand := u.standIn(ctx)(); stand != nil {
-			c, err = stand, nil
+			return stand, nil
 		}
 	}
-	if err != nil {
-		release()
-		return nil, err
-	}
-	return &releasing{Attributed: c, release: release, notes: u.notes, loginEnd: u.loginEnd(ctx)}, nil
+	return c, err
 }
 
-// loginEnd returns what notices the end of the login in a session; nil if there may be no session in its place then.
-func (u URL) loginEnd(ctx context.Context) *loginEnd {
+// loginWatch returns what notices that a session needs a login; nil if there may be no session in its place then.
+func (u URL) loginWatch(ctx context.Context) *loginWatch {
 	if !u.mayStandIn(ctx) {
 		return nil
 	}
 	login := u.Credentials.(standin.Asker)
 	isHindered := func() bool { _, is := login.Hindered(); return is }
-	return &loginEnd{loggedIn: func() bool { return !standin.IsNeeded(login) }, isHindered: isHindered,
+	return &loginWatch{loggedIn: func() bool { return !standin.IsNeeded(login) }, isHindered: isHindered,
 		noteToolsNeedLogin: u.site.noteToolsNeedLogin, asked: make(map[jsonrpc.ID]string)}
 }
 
