@@ -36,9 +36,6 @@ func TestVisitOfALoginByAModernClient(t *testing.T) {
 				return base + "/jwt/mcp"
 			},
 		} {
-			if c.action == "decline" && of != "a server with sessions" {
-				continue // the gateway waits 20 s for the login, and it is the same
-			}
 			t.Run(name+", "+of, func(t *testing.T) {
 				t.Parallel()
 				g := startGateway(t, "--url", start(t))

@@ -408,9 +408,9 @@ func TestVisitsForALogin(t *testing.T) {
 		visits  = `{"elicitation":{"url":{}}}`
 		session = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x"}}`
 	)
-	modern := func(capabilities, more string) string {
+	modern := func(capabilities, visit string) string {
 		return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}` + more + `}}`
+			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":` + capabilities + visit + `}}}`
 	}
 	byError := []string{`"error":{"code":-32042`, `"url":"https://issuer.example/a"`, `"mode":"url"`}
 	asText := []string{`"result":{`, `"isError":true`, "log in at https://issuer.example/a"}
@@ -424,9 +424,8 @@ func TestVisitsForALogin(t *testing.T) {
 		"sessions, no link":               {legacyServer, visits, session, "", asText},
 		"session before a stateless one":  {modernServer, visits, session, "https://issuer.example/a", byError},
 		"the same, forms alone":           {modernServer, `{"elicitation":{"form":{}}}`, session, "https://issuer.example/a", asText},
-		"stateless":                       {modernServer, `{}`, modern(visits, ""), "https://issuer.example/a", []string{`"resultType":"input_required"`, `"method":"elicitation/create"`, `"url":"https://issuer.example/a"`}},
-		"stateless, the person was there": {modernServer, `{}`, modern(visits, `,"inputResponses":{"mcp-sse-login":{"action":"accept"}}`), "https://issuer.example/a", []string{`"resultType":"input_required"`}},
-		"stateless, the person declines":  {modernServer, `{}`, modern(visits, `,"inputResponses":{"mcp-sse-login":{"action":"decline"}}`), "https://issuer.example/a", asText},
+		"stateless":                       {modernServer, `{}`, modern(visits, ""), "https://issuer.example/a", byError},
+		"stateless, the person was there": {modernServer, `{}`, modern(visits, agreed), "https://issuer.example/a", byError},
 		"stateless, forms alone":          {modernServer, visits, modern(`{"elicitation":{"form":{}}}`, ""), "https://issuer.example/a", asText},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -457,17 +456,28 @@ func (w *waiter) AwaitLogin(ctx context.Context) bool {
 	return isBounded
 }
 
-// A call that comes again once its person has agreed to the visit waits for the login, and goes on after it.
+// agreed is the member of _meta that says that the person of a call has agreed to the visit.
+const agreed = `,"io.github.mcp-sse/visit":"accept"`
+
+// A call that comes again once its person has agreed to the visit waits for the login, and goes on after it. The server
+// does not hear of the visit.
 func TestCallsWaitAfterAVisit(t *testing.T) {
-	for action, want := range map[string]string{"accept": `"result":{"resultType":"complete"`, "decline": `"text":"log in at L"`} {
+	for visit, want := range map[string]string{
+		agreed: `"result":{"resultType":"complete"`, `,"io.github.mcp-sse/visit":"decline"`: `"error":{"code":-32042,"message":"log in at L"`, "": `"error":{"code":-32042`,
+	} {
 		w := &waiter{person{full: "log in at L", public: "log in at L", link: "L"}}
-		conn := dialFor(t, remote.URL{Address: closedTo(t, "tools/call", modernServer), Credentials: w})
+		conn := dialFor(t, remote.URL{Address: closedTo(t, "tools/call", func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && strings.Contains(string(m.Raw()), "mcp-sse/visit") {
+				t.Errorf("the server got %s", m.Raw())
+			}
+			modernServer(w, r, m)
+		}), Credentials: w})
 		upstreamtest.Send(t, conn, upstreamtest.Initialize)
 		upstreamtest.Recv(t, conn)
-		upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","inputResponses":{"mcp-sse-login":{"action":"`+action+`"}},`+
+		upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x",`+
 			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
-			`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}}}}}}`)
-		ssetest.WantText(t, action, upstreamtest.Recv(t, conn), want)
+			`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}}}`+visit+`}}}`)
+		ssetest.WantText(t, visit, upstreamtest.Recv(t, conn), want)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -59,8 +60,6 @@ const codeHindered = -32010
 const (
 	// askTimeout bounds a question for a login.
 	askTimeout = 25 * time.Second
-	// visitTimeout bounds how long a request that is sent again after a visit waits for the login.
-	visitTimeout = 20 * time.Second
 	// maxCalls bounds the calls of login at a time.
 	maxCalls = 8
 
@@ -247,7 +246,7 @@ func (c *Conn) ask(m *jsonrpc.Message) error {
 	}
 	name, _ := m.Param("name").Text()
 	w := &waiting{m, m.Method == mcp.MethodCallTool && name == toolName && c.said.Load() == nil}
-	wasVisited, isOver := c.await(w)
+	mayVisit, isOver := c.await(w)
 	if isOver {
 		<-c.places
 		return ErrLoggedIn
@@ -257,7 +256,7 @@ func (c *Conn) ask(m *jsonrpc.Message) error {
 		ctx, cancel := context.WithTimeout(c.ctx, askTimeout)
 		defer cancel()
 		text, link, done := c.asker.Ask(ctx)
-		if done || link != "" && wasVisited && c.awaitVisit(ctx) {
+		if done || link != "" && mayVisit && c.awaitVisit(ctx) {
 			c.end()
 			return
 		}
@@ -284,15 +283,18 @@ func (w *waiting) answer(text string, isGood bool) []byte {
 	return jsonrpc.NewResult(w.m.ID, result)
 }
 
-// await adds a request to those that wait. wasVisited says that the same one was answered with a visit: a client sends
-// it again once its person has agreed to that, which may be long before the login is made.
-func (c *Conn) await(w *waiting) (wasVisited, isOver bool) {
+// await adds a request to those that wait. mayVisit says that its person has agreed to the visit, or that the same one
+// was answered with a visit, and the client does not say what its person has answered: a client sends it again once the
+// person has agreed, which may be long before the login is made.
+func (c *Conn) await(w *waiting) (mayVisit, isOver bool) {
+	_, visit := stateless.UnmarkVisit(w.m.Params())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.isOver {
 		c.waiting = append(c.waiting, w)
 	}
-	return c.visited[keyOf(w.m)], c.isOver
+	mayVisit = visit == stateless.VisitAgreed || visit == stateless.VisitUnknown && c.visited[keyOf(w.m)]
+	return mayVisit, c.isOver
 }
 
 // settle removes a request from those that wait, and reports whether it is still to be answered.
@@ -305,7 +307,7 @@ func (c *Conn) settle(w *waiting) bool {
 
 // awaitVisit waits a while until somebody has logged in, and reports whether somebody has.
 func (c *Conn) awaitVisit(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stateless.VisitTimeout)
 	defer cancel()
 	return c.asker.AwaitLogin(ctx)
 }

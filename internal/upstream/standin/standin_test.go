@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -250,6 +252,38 @@ func TestVisits(t *testing.T) {
 	}
 }
 
+// Where the client says what its person has answered, that alone decides whether the request waits.
+func TestAnswersToAVisit(t *testing.T) {
+	for _, one := range []struct {
+		visit      stateless.Visit
+		wasVisited bool
+		wait       time.Duration
+	}{
+		{stateless.VisitUnknown, false, 0}, {stateless.VisitUnknown, true, stateless.VisitTimeout},
+		{stateless.VisitAgreed, false, stateless.VisitTimeout}, {stateless.VisitAgreed, true, stateless.VisitTimeout},
+		{stateless.VisitRefused, false, 0}, {stateless.VisitRefused, true, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := New(new(person), nothingKnown)
+			defer c.Close()
+			do := func(method string, params json.RawMessage) string {
+				ssetest.Must(t, c.Send(jsonrpc.NewRequest("1", method, params)))
+				got, _, err := c.RecvFor()
+				ssetest.Must(t, err)
+				return string(got)
+			}
+			do("initialize", json.RawMessage(`{"capabilities":{"elicitation":{"url":{}}}}`))
+			call := json.RawMessage(`{"name":"a"}`)
+			if one.wasVisited {
+				do("tools/call", call)
+			}
+			began := time.Now()
+			ssetest.WantText(t, "answer", do("tools/call", stateless.MarkVisit(call, one.visit)), `"code":-32042`)
+			ssetest.Want(t, fmt.Sprintf("the wait after %q, %t", one.visit, one.wasVisited), time.Since(began), one.wait)
+		})
+	}
+}
+
 // A request that is sent again after a visit waits for the login, for a while: the client's person has only agreed to the
 // visit. After the login it goes on in the session with the server, and another one that waits is told to come again.
 func TestRequestsWaitAfterAVisit(t *testing.T) {
@@ -274,7 +308,7 @@ func TestRequestsWaitAfterAVisit(t *testing.T) {
 		ssetest.Want(t, "the wait for the first answers", time.Since(began), time.Duration(0))
 		call("4", "a")
 		ssetest.WantText(t, "nobody has logged in", receive(), `"id":4,"error":{"code":-32042`)
-		ssetest.Want(t, "the wait for that", time.Since(began), visitTimeout)
+		ssetest.Want(t, "the wait for that", time.Since(began), stateless.VisitTimeout)
 		call("5", "a")
 		synctest.Wait()
 		call("6", "b")

@@ -49,21 +49,13 @@ const (
 func (c *Conn) forward(k *exchange.Call) {
 	params := k.Msg.Params()
 	direct := stateless.IsStateless(params)
-	if visit, is := rawjson.Member(params, "inputResponses", visitKey); is { // the server has not asked for the visit
-		params = withoutVisit(params)
-		if action, _ := rawjson.MemberText(visit, "action"); action != "accept" {
-			k.Ctx = context.WithValue(k.Ctx, unvisitedKey{}, true)
-		} else {
-			c.awaitVisit(k.Ctx)
-		}
+	params, visit := stateless.UnmarkVisit(params)
+	if visit == stateless.VisitAgreed {
+		c.awaitVisit(k.Ctx)
 	}
 	pause := backoff.New(100*time.Millisecond, 2*time.Second) // between rounds without input
 	for round := 0; ; round++ {
 		m, err := c.request(k, params)
-		if asked := askedToVisit(k, err); direct && asked != nil {
-			c.complete(k, asked, direct)
-			return
-		}
 		if err != nil {
 			c.unanswered(k, err)
 			return
@@ -89,52 +81,15 @@ func (c *Conn) forward(k *exchange.Call) {
 	}
 }
 
-// visitKey names the request for a visit of an address in inputRequests, and the answer in inputResponses.
-const visitKey = "mcp-sse-login"
-
-// unvisitedKey says in the context of a request that its person has not visited the address: it is not asked for again,
-// and the client gets the link as text.
-type unvisitedKey struct{}
-
-// visitTimeout bounds how long a call waits for the login once its person has agreed to visit the address.
-const visitTimeout = 20 * time.Second
-
-// awaitVisit waits a while until the person who has agreed to visit the address has logged in there: the agreement
-// comes before. A client that was asked again at once would ask its person again, or give up.
+// awaitVisit waits a while until the person who has agreed to visit the address has logged in there. A client that was
+// asked again at once would ask its person again, or give up.
 func (c *Conn) awaitVisit(ctx context.Context) {
 	if c.x.AwaitLogin == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, stateless.VisitTimeout)
 	defer cancel()
 	c.x.AwaitLogin(ctx)
-}
-
-// askedToVisit returns the result of a request whose client is to have its person visit an address, by the error of a
-// session of MCP 2025-11-25 for that; nil for any other error.
-func askedToVisit(k *exchange.Call, err error) *jsonrpc.Message {
-	failure, ok := errors.AsType[*jsonrpc.Error](err)
-	if !ok || failure.Code != mcp.CodeElicitationRequired {
-		return nil
-	}
-	data, _ := failure.Data.(json.RawMessage)
-	requests := json.RawMessage("{}")
-	list, _ := rawjson.Member(data, "elicitations")
-	rawjson.Each(list, func(params json.RawMessage) {
-		requests = rawjson.SetMember(requests, stateless.InputRequest(mcp.MethodElicit, params), visitKey)
-	})
-	m, _ := jsonrpc.Parse(jsonrpc.NewResult(k.ID, stateless.InputRequired(requests, ""))) // is valid
-	return m
-}
-
-// withoutVisit returns params without the answer to the request for a visit.
-func withoutVisit(params json.RawMessage) json.RawMessage {
-	responses, _ := rawjson.Member(params, "inputResponses")
-	responses = rawjson.RemoveMember(responses, visitKey)
-	if stateless.IsEmpty(responses) {
-		return rawjson.RemoveMember(params, "inputResponses")
-	}
-	return rawjson.SetMember(params, responses, "inputResponses")
 }
 
 // visitsURLs reports whether the client of a request has its person visit addresses.
@@ -228,10 +183,9 @@ func (c *Conn) overHTTP(ctx context.Context, id jsonrpc.ID, body []byte, header 
 		defer cancel()
 		return nil, unposted(posted, err)
 	}
-	isUnvisited, _ := ctx.Value(unvisitedKey{}).(bool)
 	r := exchange.Reader{Endpoint: c.x, ID: id, IsStateless: true, Other: other,
 		IsCall:     header.Get(stateless.HeaderMethod) == mcp.MethodCallTool,
-		VisitsURLs: !isUnvisited && visitsURLs(body)}
+		VisitsURLs: visitsURLs(body)}
 	answer, err := r.Read(resp)
 	if err != nil {
 		defer cancel()

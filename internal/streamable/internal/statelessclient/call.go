@@ -108,11 +108,11 @@ func (h *Handler) send(a *reply, q *request) (*pooledCall, *httpcheck.Refusal) {
 		h.pool.putBack(pc, k.exclusive)
 		return nil, why
 	}
-	params := q.Params()
+	params, visit := stateless.TakeVisit(q.Params()) // the server has not asked for it
 	if !pc.stateless {
 		params = stateless.WithoutMeta(params)
 	}
-	pc.send(k, params, q.passed, a.r.Header)
+	pc.send(k, stateless.MarkVisit(params, visit), q.passed, a.r.Header)
 	return k, nil
 }
 

@@ -153,47 +153,25 @@ func (k *pooledCall) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc
 	return settled
 }
 
-// visitKey begins the keys of the requests for visits of addresses.
-const visitKey = "url-"
-
-// refusesVisit reports whether the client's person did not agree to a visit that the server wanted first. The client
-// then gets what the server says: to ask again would have no end.
-func (q *request) refusesVisit() bool {
-	answers, _ := q.inputResponses() // it has been checked
-	for key, answer := range answers {
-		if action, _ := rawjson.MemberText(answer, "action"); strings.HasPrefix(key, visitKey) && action != "accept" {
-			return true
-		}
-	}
-	return false
-}
-
 // askURLs answers a request to which the server wants the client to visit addresses first
 // (MCP 2025-11-25, URLElicitationRequiredError). The call is over: the client sends the
-// same request again.
+// same request again. If its person has refused the visit, it gets what the server says: to ask again would have no
+// end.
 func (pc *pooledConn) askURLs(a *reply, q *request, e *jsonrpc.Error) {
 	data, _ := e.Data.(json.RawMessage)
-	list, _ := rawjson.Member(data, "elicitations")
-	requests, n, saysAll := json.RawMessage("{}"), 0, true
-	rawjson.Each(list, func(params json.RawMessage) {
-		if params[0] != '{' || n >= stateless.MaxInputs {
-			return
-		}
-		n++
-		url, _ := rawjson.MemberText(params, "url")
-		saysAll = saysAll && strings.Contains(e.Message, url)
-		params = rawjson.SetMember(params, json.RawMessage(`"url"`), "mode")
-		asked := stateless.InputRequest(mcp.MethodElicit, params)
-		requests = rawjson.SetMember(requests, asked, visitKey+strconv.Itoa(n))
-	})
+	requests, addresses := stateless.VisitRequests(data)
+	_, visit := stateless.TakeVisit(q.Params())
+	isRefused := visit == stateless.VisitRefused
+	isMissing := func(address string) bool { return !strings.Contains(e.Message, address) }
+	saysAll := !slices.ContainsFunc(addresses, isMissing)
 	switch {
-	case n > 0 && saysAll && q.Method == mcp.MethodCallTool && q.refusesVisit():
+	case saysAll && q.Method == mcp.MethodCallTool && isRefused:
 		result, _ := json.Marshal(map[string]any{ // never fails
 			"resultType": "complete", "isError": true,
 			"content": []map[string]string{{"type": "text", "text": e.Message}},
 		})
 		a.result(stateless.Signed(result, pc.info()))
-	case n == 0 || !stateless.AsksInput(q.Method) || q.refusesVisit():
+	case len(addresses) == 0 || !stateless.AsksInput(q.Method) || isRefused:
 		e.Code = jsonrpc.CodeInternalError
 		a.fail(http.StatusOK, e)
 	case !q.declares("elicitation", "url"):

@@ -107,7 +107,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 		{"tools/call", `{}`, `{"code":"x"}`, 200, `"error":{"code":-32603,"message":"the peer answered with an unreadable error"}}`},
 		{"tools/call", `{}`, `{"code":-32603,"message":"m","data":{"reason":"missing_capability","requiredCapabilities":{"sampling":{}}}}`, 400,
 			`"error":{"code":-32021,"message":"the server needs capabilities that the client has not declared","data":{"requiredCapabilities":{"sampling":{}}}}}`},
-		{"tools/call", `{"elicitation":{"url":{}}}`, urls, 200, `"result":{"resultType":"input_required","inputRequests":{"url-1":{"method":"elicitation/create",` +
+		{"tools/call", `{"elicitation":{"url":{}}}`, urls, 200, `"result":{"resultType":"input_required","inputRequests":{"mcp-sse-visit-1":{"method":"elicitation/create",` +
 			`"params":{"mode":"url","url":"https://a","message":"x"}}},` + serverMeta + `}}`},
 		{"tools/call", `{"elicitation":{}}`, urls, 400, `"error":{"code":-32021,"message":"the server needs capabilities that the client has not declared","data":{"requiredCapabilities":{"elicitation":{"url":{}}}}}}`},
 		{"custom/x", `{"elicitation":{"url":{}}}`, `{"code":-32042,"message":"m"}`, 200, `"error":{"code":-32603,"message":"m"}}`},
@@ -135,9 +135,14 @@ func TestVisitsThatArePutOff(t *testing.T) {
 	} {
 		f := newFixture(t, quiet)
 		f.server.serve = func(conn *conn, m *jsonrpc.Message) {
+			mark := `{"name":"t","_meta":{"io.github.mcp-sse/visit":"decline"}}`
+			if c.action == "accept" {
+				mark = strings.Replace(mark, "decline", "accept", 1)
+			}
+			want(t, "params that the server gets", string(m.Params()), mark)
 			conn.fail(m, `{"code":-32042,"message":"`+c.says+`","data":{"elicitations":[{"mode":"url","url":"https://a","message":"x","elicitationId":"e"}]}}`)
 		}
-		r := f.do(t, ask{method: c.method, params: `{"name":"t","inputResponses":{"url-1":{"action":"` + c.action + `"}}}`, capabilities: `{"elicitation":{"url":{}}}`})
+		r := f.do(t, ask{method: c.method, params: `{"name":"t","inputResponses":{"mcp-sse-visit-1":{"action":"` + c.action + `"}}}`, capabilities: `{"elicitation":{"url":{}}}`})
 		if got := string(r.last()); r.Code != 200 || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %d %s, want %s", name, r.Code, got, c.want)
 		}
