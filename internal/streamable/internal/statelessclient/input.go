@@ -155,20 +155,24 @@ func (k *pooledCall) takeAnswers(answers map[string]json.RawMessage) map[jsonrpc
 
 // askURLs answers a request to which the server wants the client to visit addresses first
 // (MCP 2025-11-25, URLElicitationRequiredError). The call is over: the client sends the
-// same request again. If its person has refused the visit, it gets what the server says: to ask again would have no
-// end.
+// same request again. If its person has refused the visit, it gets what the server says, of a tool as text with all
+// addresses: to ask again would have no end.
 func (pc *pooledConn) askURLs(a *reply, q *request, e *jsonrpc.Error) {
 	data, _ := e.Data.(json.RawMessage)
 	requests, addresses := stateless.VisitRequests(data)
 	_, visit := stateless.TakeVisit(q.Params())
 	isRefused := visit == stateless.VisitRefused
-	isMissing := func(address string) bool { return !strings.Contains(e.Message, address) }
-	saysAll := !slices.ContainsFunc(addresses, isMissing)
 	switch {
-	case saysAll && q.Method == mcp.MethodCallTool && isRefused:
+	case isRefused && q.Method == mcp.MethodCallTool:
+		text := e.Message
+		for _, address := range addresses {
+			if !strings.Contains(text, address) {
+				text += "\n" + address
+			}
+		}
 		result, _ := json.Marshal(map[string]any{ // never fails
 			"resultType": "complete", "isError": true,
-			"content": []map[string]string{{"type": "text", "text": e.Message}},
+			"content": []map[string]string{{"type": "text", "text": text}},
 		})
 		a.result(stateless.Signed(result, pc.info()))
 	case len(addresses) == 0 || !stateless.AsksInput(q.Method) || isRefused:

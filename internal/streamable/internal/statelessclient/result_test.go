@@ -121,15 +121,15 @@ func TestErrorsOfTheServer(t *testing.T) {
 	}
 }
 
-// A person who does not agree to a visit is not asked again: the client gets the text as the error of its tool if that
-// has the address, and else the error of the server.
+// A person who does not agree to a visit is not asked again: the client gets the text and the addresses as the error of
+// its tool, and where it has called none the error of the server.
 func TestVisitsThatArePutOff(t *testing.T) {
 	const asText = `"content":[{"text":"log in at https://a","type":"text"}],"isError":true,"resultType":"complete"`
 	for name, c := range map[string]struct{ method, says, action, want string }{
 		"agrees":               {"tools/call", "log in at https://a", "accept", `"result":{"resultType":"input_required"`},
 		"declines":             {"tools/call", "log in at https://a", "decline", asText},
 		"cancels":              {"tools/call", "log in at https://a", "cancel", asText},
-		"a text without it":    {"tools/call", "log in", "decline", `"error":{"code":-32603,"message":"log in","data":{"elicitations":[`},
+		"a text without it":    {"tools/call", "log in", "decline", strings.Replace(asText, " at ", `\n`, 1)},
 		"no tool":              {"prompts/get", "log in at https://a", "decline", `"error":{"code":-32603,"message":"log in at https://a"`},
 		"no tool, and cancels": {"prompts/get", "log in at https://a", "cancel", `"error":{"code":-32603,`},
 	} {
