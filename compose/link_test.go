@@ -24,7 +24,7 @@ func TestWhyOf(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"broken"}}`:                                                     "broken",
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"the server refused access","data":{"reason":"unauthorized"}}}`: "the server refused access",
 		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"see https://example.com","data":{"reason":"unauthorized"}}}`:   "see https://example.com",
-		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"Log in at https://gw.example.com/login?ticket=WORD","data":{"reason":"unauthorized","link":"https://gw.example.com/login?ticket=WORD"}}}`: "the server needs a login, " +
+		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"Log in at https://gw.example.com/login?ticket=WORD","data":{"link":"https://gw.example.com/login?ticket=WORD"}}}`: "the server needs a login, " +
 			"and the link to it is for the client of a call",
 	} {
 		m, err := jsonrpc.Parse([]byte(answer))

@@ -138,9 +138,7 @@ func (s *session) takeOwn(c *conn, m *jsonrpc.Message) {
 // response; empty: it has not. The link of a login is for the client alone that the member knows: it is left out.
 func whyOf(m *jsonrpc.Message) string {
 	why, _ := rawjson.MemberText(m.Error(), "message")
-	reason, _ := rawjson.MemberText(m.Error(), "data", "reason")
-	link, _ := rawjson.MemberText(m.Error(), "data", "link")
-	if reason == "unauthorized" && link != "" {
+	if link, _ := rawjson.MemberText(m.Error(), "data", "link"); link != "" {
 		return "the server needs a login, and the link to it is for the client of a call"
 	}
 	return why

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -125,13 +126,14 @@ func (c *Conn) end() {
 		params, _ := json.Marshal(map[string]string{"elicitationId": id})               // never fails
 		_ = c.out.Offer(jsonrpc.NewNotification(mcp.MethodElicitationComplete, params)) // fails if the session is over
 	}
+	again := jsonrpc.ReasonError("Somebody has logged in: call again.", "session_lost", true)
 	why, goesOn := ErrLoggedIn, false
 	for _, w := range c.waiting {
 		if !w.isOwn && !goesOn {
 			why, goesOn = &jsonrpc.NotTakenError{ID: w.m.ID, Err: ErrLoggedIn}, true
 			continue
 		}
-		_ = c.out.Offer(w.answer("Somebody has logged in: call again.", w.isOwn)) // fails if the session is over
+		_ = c.out.Offer(w.answer(again, w.isOwn)) // fails if the session is over
 	}
 	c.out.End(why)
 }
@@ -267,18 +269,22 @@ func (c *Conn) ask(m *jsonrpc.Message) error {
 			_ = c.out.Push(jsonrpc.NewError(m.ID, c.visit(w, text, link)), m.ID)
 			return
 		}
-		_ = c.out.Push(w.answer(text, w.isOwn), m.ID)
+		_, isHindered := c.asker.Hindered()
+		data := exchange.ErrorData{Reason: exchange.ReasonUnauthorized, Retryable: isHindered, NeedsLogin: !isHindered,
+			Link: link}
+		_ = c.out.Push(w.answer(exchange.NewError(data, "%s", text), w.isOwn), m.ID)
 	})
 	return nil
 }
 
-// answer returns the answer to a request that says text, which is no error if the client has asked for it.
-func (w *waiting) answer(text string, isGood bool) []byte {
+// answer returns the answer to a request that is e, and the text of e as the result of a tool, which is no error if the
+// client has asked for it.
+func (w *waiting) answer(e *jsonrpc.Error, isGood bool) []byte {
 	if w.m.Method != mcp.MethodCallTool {
-		return jsonrpc.NewError(w.m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", text))
+		return jsonrpc.NewError(w.m.ID, e)
 	}
 	result, _ := json.Marshal(map[string]any{ // never fails
-		"content": []map[string]string{{"type": "text", "text": text}}, "isError": !isGood,
+		"content": []map[string]string{{"type": "text", "text": e.Message}}, "isError": !isGood,
 	})
 	return jsonrpc.NewResult(w.m.ID, result)
 }

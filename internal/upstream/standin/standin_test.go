@@ -105,7 +105,7 @@ func TestAnswersFromMemory(t *testing.T) {
 			{"prompts/list", `{}`, `{"prompts":[]}`}, {"ping", `{}`, `"result":{}`},
 			{"tools/call", `{"name":"echo"}`, `Log in at https://issuer.example`}, {"tools/call", `{"name":"echo"}`, `"isError":true`},
 			{"tools/call", `{"name":"login"}`, `"isError":true`}, // it is the server's
-			{"resources/read", `{"uri":"a:b"}`, `"error":{"code":-32603,"message":"Log in at https://issuer.example"`},
+			{"resources/read", `{"uri":"a:b"}`, `"error":{"code":-32603,"message":"Log in at https://issuer.example","data":{"reason":"unauthorized","retryable":false,"needsLogin":true,"link":"https://issuer.example"}}`},
 		} {
 			ssetest.Must(t, c.Send(jsonrpc.NewRequest("7", one.method, []byte(one.params))))
 			got, _, err := c.RecvFor()
@@ -126,7 +126,8 @@ func TestLoginThatCannotBeUsed(t *testing.T) {
 		want  map[string]string
 	}{
 		"known": {lists, map[string]string{"initialize": `"result":{"protocolVersion":"2025-06-18"}`,
-			"tools/list": `{"tools":[{"name":"echo"}]}`, "tools/call": `"text":"call again later","type":"text"}],"isError":true`}},
+			"tools/list": `{"tools":[{"name":"echo"}]}`, "tools/call": `"text":"call again later","type":"text"}],"isError":true`,
+			"resources/read": `"error":{"code":-32603,"message":"call again later","data":{"reason":"unauthorized","retryable":true}}`}},
 		"unknown": {nil, map[string]string{
 			"initialize": `"error":{"code":-32010,"message":"call again later","data":{"reason":"unauthorized","retryable":true}}`}},
 	} {
@@ -137,7 +138,7 @@ func TestLoginThatCannotBeUsed(t *testing.T) {
 				p.hindered.Store(true)
 				c := New(p, func(json.RawMessage) *remember.Answers { return test.known })
 				defer c.Close()
-				for _, method := range []string{"initialize", "tools/list", "tools/call"} {
+				for _, method := range []string{"initialize", "tools/list", "tools/call", "resources/read"} {
 					want, is := test.want[method]
 					if !is {
 						continue
@@ -282,6 +283,31 @@ func TestAnswersToAVisit(t *testing.T) {
 			ssetest.Want(t, fmt.Sprintf("the wait after %q, %t", one.visit, one.wasVisited), time.Since(began), one.wait)
 		})
 	}
+}
+
+// Of several requests that wait one goes on after the login. The error of another says that it may be repeated.
+func TestRequestsThatDoNotGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := new(person)
+		c := New(p, func(json.RawMessage) *remember.Answers {
+			return &remember.Answers{Initialize: `{}`, Pages: map[string]map[string]string{"tools/list": {"": `{"tools":[{"name":"a"}]}`}}}
+		})
+		defer c.Close()
+		ssetest.Must(t, c.Send(jsonrpc.NewRequest("1", "initialize", []byte(`{}`))))
+		_, _, err := c.RecvFor()
+		ssetest.Must(t, err)
+		for _, id := range []jsonrpc.ID{"2", "3"} {
+			ssetest.Must(t, c.Send(jsonrpc.NewRequest(id, "resources/read", stateless.MarkVisit([]byte(`{"uri":"a:b"}`), stateless.VisitAgreed))))
+			synctest.Wait()
+		}
+		p.loggedIn.Store(true)
+		got, _, err := c.RecvFor()
+		ssetest.Must(t, err)
+		ssetest.WantText(t, "the other one", string(got), `"id":3,"error":{`, `"data":{"reason":"session_lost","retryable":true}`)
+		_, _, err = c.RecvFor()
+		again, ok := errors.AsType[*jsonrpc.NotTakenError](err)
+		ssetest.Want(t, "the one that goes on", ok && again.ID == "2", true)
+	})
 }
 
 // A request that is sent again after a visit waits for the login, for a while: the client's person has only agreed to the
