@@ -210,7 +210,7 @@ func TestSeveralServersOpenTheBrowserAtCalls(t *testing.T) {
 	for i, name := range []string{"one", "two"} {
 		ssetest.Want(t, "pages that were opened before the call", pages(), i)
 		text, _ := callText(t, a.ClientSession, name+"__login", nil)
-		ssetest.WantText(t, "the answer after the login", text, "Somebody has logged in: call again.")
+		ssetest.WantText(t, "the answer after the login", text, "Somebody has logged in. The tools of the server are listed now")
 		a.awaitTools(t, name+"__echo")
 		ssetest.Want(t, "echo of "+name, a.call(t, name+"__echo", map[string]any{"message": "hi"}), "hi")
 	}

@@ -127,13 +127,17 @@ func (c *Conn) end() {
 		_ = c.out.Offer(jsonrpc.NewNotification(mcp.MethodElicitationComplete, params)) // fails if the session is over
 	}
 	again := jsonrpc.ReasonError("Somebody has logged in: call again.", "session_lost", true)
+	listed := jsonrpc.Errorf(0, "Somebody has logged in. The tools of the server are listed now: call one of them.")
 	why, goesOn := ErrLoggedIn, false
 	for _, w := range c.waiting {
-		if !w.isOwn && !goesOn {
+		switch {
+		case w.isOwn: // its tool is gone
+			_ = c.out.Offer(w.answer(listed, true)) // fails if the session is over
+		case !goesOn:
 			why, goesOn = &jsonrpc.NotTakenError{ID: w.m.ID, Err: ErrLoggedIn}, true
-			continue
+		default:
+			_ = c.out.Offer(w.answer(again, false))
 		}
-		_ = c.out.Offer(w.answer(again, w.isOwn)) // fails if the session is over
 	}
 	c.out.End(why)
 }

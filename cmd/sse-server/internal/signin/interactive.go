@@ -75,8 +75,8 @@ func (i *Interactive) isThere() bool {
 	return is && (failed.IsZero() || came.After(failed))
 }
 
-// Opened opens the browser for a client that has come, and stays: its session lasts as long as stays. Editors also start
-// servers to see whether they work, such as `claude mcp list`, and end them at once; the tab would be dead then.
+// Opened opens the browser for a client that has come, and stays: its session lasts as long as stays. Editors also
+// start servers to see whether they work, such as `claude mcp list`, and end them at once; the tab would be dead then.
 func (i *Interactive) Opened(stays context.Context) {
 	i.Credentials.Opened(stays)
 	if i.AtCalls.Load() || !i.isThere() {
