@@ -109,8 +109,7 @@ func (m *Main) Run() int {
 	defer tracing.Close()
 	defer oauthclient.Finish()
 	defer login.Finish()
-	defer login.GiveUp()
-	defer login.GiveUpPrincipals(c.StateDir)
+	defer login.GiveUp(c.StateDir)
 	if c.Does == "stdio" {
 		return m.serveStdio(c, gateway.Options{Logger: log, Audit: audit.Logger, TracerProvider: tracing.Provider})
 	}

@@ -497,6 +497,7 @@ func (a *Attempt) finish(token *oauth2.Token, err error) error {
 	a.options.Store.dropName(l.Server)
 	a.options.Store.dropLink(l.Server) // before the tab: else another program opens its address again
 	a.options.Store.dropTab(l.Server)
+	a.options.Store.tellSources(l.Server)
 	a.end(l, nil)
 	if _, err := a.outcome(); err != nil { // it was given up meanwhile, or its address was opened twice
 		a.undo(l)

@@ -328,9 +328,14 @@ func (c Credentials) AwaitLogin(ctx context.Context) bool {
 // awaitPoll is how often a file of another process is looked for.
 const awaitPoll = 250 * time.Millisecond
 
-// GiveUp ends the logins that this process asks for. A program calls it before it ends.
-func GiveUp() {
-	sources.Range(func(_, one any) bool {
+// GiveUp ends the logins that this process asks for, of those that are kept in a state directory, also those of
+// principals. A program calls it before it ends.
+func GiveUp(stateDir string) {
+	visits.giveUp(func(c Credentials) bool { return c.StateDir == stateDir })
+	sources.Range(func(of, one any) bool {
+		if of.(Credentials).StateDir != stateDir {
+			return true
+		}
 		s := one.(*source)
 		s.asked <- struct{}{}
 		defer func() { <-s.asked }()

@@ -17,7 +17,7 @@ func TestOneLoginForAll(t *testing.T) {
 	w := newWorld(t, nil)
 	o := w.options(t)
 	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Links: true}
-	defer GiveUp()
+	defer giveUpAll()
 	var mu sync.Mutex
 	links, opened := map[string]bool{}, 0
 	var all sync.WaitGroup
@@ -73,13 +73,13 @@ func TestLoginThatWasGivenUp(t *testing.T) {
 	first, isNew, err := c.Begin(t.Context())
 	ssetest.Must(t, err)
 	ssetest.Want(t, "new", isNew, true)
-	GiveUp()
+	giveUpAll()
 	if files, _ := filepath.Glob(filepath.Join(o.Store.dir, "*.link")); len(files) > 0 {
 		t.Errorf("left: %v", files)
 	}
 	second, isNew, err := c.Begin(t.Context())
 	ssetest.Must(t, err)
-	defer GiveUp()
+	defer giveUpAll()
 	ssetest.Want(t, "another link", isNew && second != first, true)
 	text, link, done := c.Ask(t.Context())
 	ssetest.Want(t, "link", link, second)
@@ -95,7 +95,7 @@ func TestLoginThatWasGivenUp(t *testing.T) {
 	}
 	// An issuer of another site needs a terminal.
 	w.issuer.URL = strings.Replace(w.issuer.URL, "127.0.0.1", "localhost", 1)
-	GiveUp()
+	giveUpAll()
 	c.Links = true
 	text, _, _ = c.Ask(t.Context())
 	ssetest.WantText(t, "text for another site", text, "sse-server login X")
@@ -166,4 +166,12 @@ func TestLoginNeeded(t *testing.T) {
 	needed("after a logout", false)
 	advise(challenge, true)
 	needed("after a 401 in a session that had a login", true)
+}
+
+// giveUpAll ends the logins of all programs.
+func giveUpAll() {
+	sources.Range(func(of, _ any) bool {
+		GiveUp(of.(Credentials).StateDir)
+		return true
+	})
 }

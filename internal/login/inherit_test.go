@@ -77,7 +77,7 @@ func TestNextLoginHasTheChoicesOfTheOneBefore(t *testing.T) {
 			creds := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Links: true}
 			link, _, err := creds.Begin(t.Context())
 			ssetest.Must(t, err)
-			defer GiveUp()
+			defer giveUpAll()
 			ssetest.Want(t, "status of the last page", open(t, link), http.StatusOK)
 			ssetest.Want(t, "logged in", creds.LoggedIn(), true)
 			l, _, err := o.Store.Newest(o.Server)
@@ -131,7 +131,7 @@ func TestLoginByALinkHasTheHeader(t *testing.T) {
 	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Header: header, Links: true}
 	_, _, err := c.Begin(t.Context())
 	ssetest.Must(t, err)
-	defer GiveUp()
+	defer giveUpAll()
 	ssetest.Want(t, "headers", got, []string{"a"})
 	ssetest.Want(t, "the text of none", HeaderText(nil), "")
 }

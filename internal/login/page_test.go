@@ -54,7 +54,7 @@ func newGate(t *testing.T, w *world) *gate {
 			}
 			return name, nil
 		}}
-	t.Cleanup(func() { GiveUpPrincipals(g.state) })
+	t.Cleanup(func() { GiveUp(g.state) })
 	return g
 }
 

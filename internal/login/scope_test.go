@@ -37,7 +37,7 @@ func TestLoginHasTheScopesOfTheMessageThatWasRefused(t *testing.T) {
 			if link == "" {
 				link, _, _ = c.Begin(t.Context())
 			}
-			t.Cleanup(GiveUp)
+			t.Cleanup(giveUpAll)
 			at, err := url.Parse(link)
 			ssetest.Must(t, err)
 			ssetest.Want(t, "scope", at.Query().Get("scope"), test.scope)

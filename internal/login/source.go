@@ -403,6 +403,18 @@ func (s *source) remedy() string {
 	return "run in a terminal: " + s.typed
 }
 
+// tellSources has the sources of this process that wait for a first login at a server look for it at once.
+func (s Store) tellSources(server string) {
+	sources.Range(func(_, one any) bool {
+		if of := one.(*source); of.server == server && of.store.dir == s.dir && of.store.key(server) == s.key(server) {
+			of.mu.Lock()
+			of.looked = time.Time{}
+			of.mu.Unlock()
+		}
+		return true
+	})
+}
+
 // noteUse notes the last use.
 func (s *source) noteUse(now time.Time) {
 	s.mu.Lock()

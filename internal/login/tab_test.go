@@ -17,7 +17,7 @@ func TestOneTabForAllPrograms(t *testing.T) {
 	w := newWorld(t, nil)
 	o := w.options(t)
 	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Links: true}
-	defer GiveUp()
+	defer giveUpAll()
 	begin := func() {
 		t.Helper()
 		_, isNew, err := c.Begin(t.Context())
@@ -29,7 +29,7 @@ func TestOneTabForAllPrograms(t *testing.T) {
 	begin()
 	ssetest.Want(t, "the first", mayOpen(), true)
 	ssetest.Want(t, "the second", mayOpen(), false)
-	GiveUp()
+	giveUpAll()
 	ssetest.Want(t, "after the end of the program, while none waits", mayOpen(), false)
 	begin()
 	ssetest.Want(t, "after the end of the program", mayOpen(), true)
@@ -63,7 +63,7 @@ func TestTabForTheLoginOfAnotherProgram(t *testing.T) {
 	w := newWorld(t, nil)
 	o := w.options(t)
 	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Links: true}
-	defer GiveUp()
+	defer giveUpAll()
 	link, _, err := c.Begin(t.Context())
 	ssetest.Must(t, err)
 	s := c.source()

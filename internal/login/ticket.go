@@ -278,12 +278,6 @@ func (d *desk) visit(page, word string) *visit {
 	return v
 }
 
-// GiveUpPrincipals ends the logins of principals that this process asks for, of those that are kept there. A program
-// calls it before it ends.
-func GiveUpPrincipals(stateDir string) {
-	visits.giveUp(func(c Credentials) bool { return c.StateDir == stateDir })
-}
-
 // giveUp ends the tickets, and the logins that have begun, of some credentials.
 func (d *desk) giveUp(isMeant func(Credentials) bool) {
 	var gone []*visit
