@@ -61,13 +61,15 @@ servers:
 	_, issued := startProtected(t, issuer, "page")
 	_, noClient := startProtected(t, issuer, "")
 	remote := startGateway(t, "--url", issued+"/jwt/mcp")
+	remoteOfList := startGateway(t, "--url", issued+"/opaque/mcp")
+	waiting := startGateway(t, "--url", noClient+"/jwt/mcp")
 	breaks := filepath.Join(dir, "breaks")
 	till := []string{"--name", "till", "--", "sh", "-c", `[ ! -e "$0" ] || { echo the drawer is stuck >&2; exit 3; }; exec "$@"`, breaks, node(t), server}
 	restarted := startGateway(t, till...)
 	about, _ := json.Marshal(map[string]string{
 		"executablePath": browser, "gateway": strings.TrimSuffix(open.url, "/bookshop/mcp"), "admin": open.admin, "slowWaitsFor": began,
 		"locked": strings.TrimSuffix(locked.url, "/mcp"), "token": token, "issued": issued + "/jwt/mcp", "noClient": noClient + "/jwt/mcp",
-		"restarted": restarted.url, "breaks": breaks, "remote": remote.url, "mounted": mountPages(t), "images": shots,
+		"restarted": restarted.url, "breaks": breaks, "remote": remote.url, "remoteOfList": remoteOfList.url, "waiting": waiting.url, "mounted": mountPages(t), "images": shots,
 	})
 	use := exec.CommandContext(t.Context(), node(t), "browser.mjs", string(about))
 	use.Dir = clientsDir

@@ -48,12 +48,13 @@ func (n *serving) beginsLogin(w http.ResponseWriter, r *http.Request) bool {
 			"only the page of the server begins a login")
 		return true
 	}
-	link, err := login.BeginAtPage(r.Context(), origin+r.URL.EscapedPath())
+	back, word := page.LoggedIn(origin + r.URL.EscapedPath())
+	link, err := login.BeginAtPage(r.Context(), back)
 	if err != nil {
 		n.opts.Logger.Warn("login not begun", "err", err)
 		http.Error(w, "the login cannot begin here; the log says why", http.StatusBadGateway)
 		return true
 	}
-	page.ServeLink(w, r, link)
+	page.ServeLink(w, r, link, word)
 	return true
 }

@@ -617,14 +617,15 @@ func TestLoginFromThePage(t *testing.T) {
 	ssetest.Want(t, "a link for a GET", strings.Contains(body, "/authorize"), false)
 	code, body := send(p.base(), http.MethodPost, p.base())
 	ssetest.Want(t, "status", code, http.StatusOK)
-	var answer struct{ Link string }
+	var answer struct{ Link, Word string }
 	ssetest.Must(t, json.Unmarshal([]byte(body), &answer))
 	request := clitest.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, answer.Link, nil))
 	request.Header.Set("Accept", "text/html")
 	resp, err := client.Do(request)
 	ssetest.Must(t, err)
 	resp.Body.Close()
-	ssetest.Want(t, "the last page", resp.Request.URL.String(), p.base()+"/mcp")
+	ssetest.Want(t, "the last page", resp.Request.URL.String(), p.base()+"/mcp#logged-in="+answer.Word)
+	ssetest.Want(t, "the link has the word", answer.Word == "" || strings.Contains(answer.Link, answer.Word), false)
 	ssetest.Want(t, "status of the last page", resp.StatusCode, http.StatusOK)
 	awaitTools(t, session, "whoami")
 	shared := startWith(t, env, "--addr", "127.0.0.1:0", "--url", newProtected(t).URL+"/mcp", "--no-start-check", "--login", "shared",

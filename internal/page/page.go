@@ -395,7 +395,7 @@ func read(name string) []byte {
 var modules = []string{
 	"dom.js", "states.js", "json.js", "events.js", "wire.js", "transport.js", "session.js", "login.js",
 	"jsonschema.js", "schema.js", "check.js", "secrets.js", "form.js",
-	"list.js", "result.js", "connect.js", "token.js", "limits.js", "head.js", "calls.js",
+	"list.js", "result.js", "connect.js", "token.js", "serverlogin.js", "limits.js", "head.js", "calls.js",
 	"tools.js", "prompts.js", "resources.js", "elicit.js", "logs.js", "dock.js",
 	"members.js", "main.js",
 }
@@ -410,7 +410,7 @@ var (
 func Script() []byte { return join(modules) }
 
 // serversModules are those of the script of the list of all servers.
-var serversModules = []string{"dom.js", "states.js", "connect.js", "token.js", "servers.js"}
+var serversModules = []string{"dom.js", "states.js", "connect.js", "token.js", "serverlogin.js", "servers.js"}
 
 // ServersScript is Script for the list of all servers.
 func ServersScript() []byte { return join(serversModules) }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -164,11 +165,19 @@ func IsLogin(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.URL.RawQuery != "" && r.URL.Query().Get(fileParam) == "login"
 }
 
-// ServeLink serves the address at which the browser goes on.
-func ServeLink(w http.ResponseWriter, r *http.Request, link string) {
+// LoggedIn returns the address at which the browser comes back to a page from a login that its button has begun, and
+// the word in it. A page to which another site has led opens no session by itself, but with the word, which ServeLink
+// tells the tab of the button alone: the issuer never sees it, and no link of a stranger can have it.
+func LoggedIn(page string) (back, word string) {
+	word = rand.Text()
+	return page + "#logged-in=" + word, word
+}
+
+// ServeLink serves the address at which the browser goes on, and the word with which it comes back.
+func ServeLink(w http.ResponseWriter, r *http.Request, link, word string) {
 	setHeader(w.Header(), r, policy)
 	w.Header().Set("Cache-Control", "no-store")
-	httpanswer.WriteValue(w, r, http.StatusOK, map[string]string{"link": link})
+	httpanswer.WriteValue(w, r, http.StatusOK, map[string]string{"link": link, "word": word})
 }
 
 // ServeState serves the state of a server. Its caller has checked the request as one of a client.

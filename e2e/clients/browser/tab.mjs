@@ -10,11 +10,11 @@ import { chromium } from 'playwright-core';
  * The browser to start; the URL of a gateway to several servers, and of its admin address, and the file for
  * which its slow server waits; of one with tokens, and a token; of two servers that want tokens of an issuer,
  * at one of which the page is no client; of a server whose gateway is started again, and which does not start
- * as long as there is the file breaks; of a remote server at which nobody is logged in; of pages in another program; a
- * directory for screenshots, or "".
+ * as long as there is the file breaks; of three remote servers at which nobody is logged in, at the last of which nobody
+ * ever logs in; of pages in another program; a directory for screenshots, or "".
  * @type {Record<string, string>}
  */
-export const { executablePath, gateway, admin, slowWaitsFor, locked, token, issued, noClient, restarted, breaks, remote, mounted, images } = JSON.parse(process.argv[2]);
+export const { executablePath, gateway, admin, slowWaitsFor, locked, token, issued, noClient, restarted, breaks, remote, remoteOfList, waiting, mounted, images } = JSON.parse(process.argv[2]);
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const patience = Number(process.env.PATIENCE ?? 120000); // of each wait, milliseconds

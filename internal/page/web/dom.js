@@ -121,28 +121,6 @@ export function button(label, onclick, props = {}) {
 }
 
 /**
- * loginButton begins the login at a server, and has the browser go where a person logs in. It comes back to the page of
- * the server.
- * @param {string} url of that page
- * @returns {HTMLElement}
- */
-export function loginButton(url) {
-  const trouble = el('span', { class: 'warn', role: 'status' });
-  return el('span', {}, button('Log in', async () => {
-    show(trouble);
-    try {
-      const response = await fetch(`${url}?page=login`, { method: 'POST', cache: 'no-store' });
-      if (!response.ok) throw new Error(clip(await response.text(), 200));
-      const link = String((await response.json()).link);
-      if (!/^https?:/.test(link)) throw new Error('There is no link.');
-      location.assign(link);
-    } catch (error) {
-      show(trouble, ' ', /** @type {Error} */ (error).message);
-    }
-  }), trouble);
-}
-
-/**
  * recall returns what this browser keeps for the pages of all servers at this address; '' for nothing.
  * @param {string} name
  */

@@ -13,6 +13,7 @@ export const conditions = {
   starting: { mark: 'starting', kind: 'initializing', said: 'is starting' },
   resting: { mark: `Cached: ${ofCached}`, kind: 'ready', said: `is cached, and ${ofCached}` },
   ready: { mark: 'ready', kind: 'ready', said: 'is ready' },
+  login: { mark: 'waiting for a login', kind: 'initializing', said: 'is waiting for a login' },
   locked: { mark: 'waits for a token', kind: 'initializing', said: 'waits for a token' },
   failed: { mark: 'failed', kind: 'failed', said: 'has failed' },
   closed: { mark: 'not connected', kind: 'failed', said: 'is not connected' },
@@ -21,18 +22,24 @@ export const conditions = {
 /**
  * conditionOf returns how the server of a session is.
  * @param {Session} session
+ * @param {boolean} [needsLogin] whether the server is waiting for a login: what answers is in its place
  * @returns {keyof typeof conditions}
  */
-export function conditionOf(session) { return needsToken(session.error) ? 'locked' : /** @type {keyof typeof conditions} */ (session.state); }
+export function conditionOf(session, needsLogin = false) {
+  if (needsToken(session.error)) return 'locked';
+  if (needsLogin && (session.state === 'ready' || session.state === 'resting')) return 'login';
+  return /** @type {keyof typeof conditions} */ (session.state);
+}
 
 /**
  * headline says in the bar what the server is, and how it is.
  * @param {Session | undefined} session
  * @param {string} name that the gateway has for the server
+ * @param {boolean} needsLogin
  * @returns {HTMLElement}
  */
-export function headline(session, name) {
-  const state = session ? conditionOf(session) : 'closed', info = session?.server?.serverInfo ?? {};
+export function headline(session, name, needsLogin) {
+  const state = session ? conditionOf(session, needsLogin) : 'closed', info = session?.server?.serverInfo ?? {};
   return el('div', { class: `headline ${state === 'starting' || state === 'connecting' ? 'initializing' : state}` },
     el('h1', {}, named(info.title || info.name || name || 'MCP server', 100)),
     info.version && el('small', { class: 'version' }, named(versionOf(info.version), 60)),

@@ -9,12 +9,13 @@ import { tokenField, tokenForm } from './token.js';
 import { ToolsView } from './tools.js';
 import { PromptsView } from './prompts.js';
 import { ResourcesView } from './resources.js';
-import { membersView } from './members.js';
+import { watchState, stateView } from './members.js';
 import { LogsView } from './logs.js';
 import { prepareChecks } from './check.js';
 import { elicit } from './elicit.js';
 import { Dock } from './dock.js';
 import { beginLogin, finishLogin } from './login.js';
+import { comesFromLogin, loginNotice } from './serverlogin.js';
 
 /**
  * @typedef {object} About what the gateway says of the page
@@ -70,6 +71,8 @@ export class App {
     this.listTries = 0; // to get the lists of a session for which the gateway was not reached
     this.isRefused = false; // for want of a token
     this.isLinked = isLinked();
+    this.needsLogin = false; // whether the server is waiting for a login
+    this.logsInHere = false; // whether the page may begin that
     this.asks = el('div', { id: 'asks' });
     this.forget = button('Forget the token', () => this.forgetToken(), { class: 'small' });
     this.aboutWay = el('div', { role: 'status' });
@@ -78,10 +81,13 @@ export class App {
     this.trouble = el('div');
     this.connect = el('div');
     this.told = el('div'); // what there is to know of the server
+    this.state = el('div'); // and of its state
+    this.login = el('div', { role: 'status' });
     this.tools = new ToolsView(this);
     this.prompts = new PromptsView(this);
     this.resources = new ResourcesView(this);
     this.logs = new LogsView(this);
+    this.askState = watchState(this.url, () => this.token(), () => this.needsLogin || this.state.getClientRects().length > 0, state => this.takeState(state));
     this.build();
     window.addEventListener('pagehide', () => this.session?.close());
     window.addEventListener('pageshow', event => { if (event.persisted && this.session) this.open(); });
@@ -94,6 +100,7 @@ export class App {
    * a process, so it waits until somebody looks at the page, and wants it.
    */
   async begin() {
+    if (comesFromLogin(this.url)) this.isLinked = false; // a link of another site cannot say so
     this.update();
     try {
       const token = this.about.login && await finishLogin(this.about.login, this.url);
@@ -138,7 +145,7 @@ export class App {
       el('nav', { class: 'tabs', 'aria-label': 'Sections' }, ...tabs.values()),
       el('div', { class: 'tools' }, this.forget, this.way, ...drawer.buttons, themeSwitch()));
     this.forget.hidden = true;
-    show(document.getElementById('main') ?? document.body, el('div', { class: 'strip' }, this.asks, this.slow, this.aboutWay, this.trouble),
+    show(document.getElementById('main') ?? document.body, el('div', { class: 'strip' }, this.login, this.asks, this.slow, this.aboutWay, this.trouble),
       ...panels.map(panel => panel.view.element), this.dock.element, drawer.element);
     document.addEventListener('keydown', event => this.key(event, panels));
     this.showConnect();
@@ -157,7 +164,7 @@ export class App {
       opener?.focus({ preventScroll: true });
       opener = undefined;
     };
-    const parts = [{ label: 'About', title: 'About the server', inside: el('div', {}, this.told, membersView(this.url, () => this.token())) }, { label: 'Connect', title: 'Connect a client', inside: this.connect }];
+    const parts = [{ label: 'About', title: 'About the server', inside: el('div', {}, this.told, this.state) }, { label: 'Connect', title: 'Connect a client', inside: this.connect }];
     const buttons = parts.map(part => {
       const made = button(part.label, () => {
         const isOpen = opener === made;
@@ -288,6 +295,7 @@ export class App {
       this.known = session;
       this.listTries = 0;
       this.showConnect();
+      this.askState();
       for (const load of this.loads.values()) load();
       this.resources.followAgain();
       this.logs.setLevel();
@@ -302,11 +310,29 @@ export class App {
       }, Math.min(1000 * 2 ** this.tries++, calm));
     }
     if (needsToken(session.error)) this.askForToken(session.error);
-    say(`The server ${conditions[conditionOf(session)].said}`);
+    this.tell();
+  }
+
+  /** @param {import('./members.js').ServerStatus} state of the server, as the gateway has it */
+  takeState(state) {
+    show(this.state, ...stateView(state));
+    const needsLogin = state.state === 'waiting for a login', logsInHere = needsLogin && state.logsInHere === true;
+    if (needsLogin === this.needsLogin && logsInHere === this.logsInHere) return;
+    this.needsLogin = needsLogin;
+    this.logsInHere = logsInHere;
+    show(this.login, needsLogin && loginNotice(this.url, state));
+    this.tools.renewLogin();
+    this.showHead();
+    this.tell();
+  }
+
+  /** tell has a screen reader say how the server is. */
+  tell() {
+    if (this.session) say(`The server ${conditions[conditionOf(this.session, this.needsLogin)].said}`);
   }
 
   showHead() {
-    show(this.head, headline(this.session, this.about.name));
+    show(this.head, headline(this.session, this.about.name, this.needsLogin));
     show(this.trouble, trouble(this.session, () => this.open(), this.isLinked));
     show(this.told, aboutView(this.session, /** @type {any} */ (this.lists)));
     const title = this.session?.server?.serverInfo?.title || this.session?.server?.serverInfo?.name || this.about.name;
@@ -366,6 +392,7 @@ export class App {
   notified(session, method, params) {
     const changed = /^notifications\/(tools|prompts|resources)\/list_changed$/.exec(method);
     if (changed) {
+      this.askState(); // a login may have been made, or have ended
       for (const [name, capability] of lists) if (capability === changed[1]) this.loads.get(name)?.();
     }
     else if (method === 'notifications/message') this.logs.add(params);

@@ -1,54 +1,64 @@
-// The servers of a view, where its tools come from, and warnings about the rules of any server, by the state that the
-// gateway has: that opens no session.
-import { el, show, named, clip, count, loginButton } from './dom.js';
+// How the server is, by the state that the gateway has, which opens no session: the servers of a view, where its tools
+// come from, and warnings about the rules of any server.
+import { el, named, clip, count } from './dom.js';
 
 /** @typedef {{ name: string, state: string, tools?: number, failure?: { message: string, remedy?: string } }} MemberState */
 /** @typedef {{ name: string, member?: string, own?: string }} OriginOfTool */
 
-/** How often the state is asked for while people see it, and how often the page looks whether they do, in milliseconds. */
-const membersEvery = 5000, looksEvery = 500;
+/** How often the state is asked for while it is wanted, and how often the page looks whether it is, in milliseconds. */
+const stateEvery = 5000, looksEvery = 500;
 
 const memberKinds = /** @type {Record<string, string>} */ ({
   healthy: 'ready', cached: 'ready', listed: 'ready', failing: 'failed', starting: 'initializing', unstable: 'initializing', late: 'initializing', draining: 'initializing',
 });
 
 /**
- * membersView returns what shows the servers of a view, and warnings about its rules, as long as people see it. Of a
- * server that is no view it has the warnings alone.
+ * @typedef {object} ServerStatus how the server is, as the gateway has it: see internal/page/state.go
+ * @property {string} state
+ * @property {boolean} [view]
+ * @property {MemberState[]} [members]
+ * @property {OriginOfTool[]} [list]
+ * @property {number} [omitted]
+ * @property {string[]} [warnings]
+ * @property {number} [omittedWarnings]
+ * @property {string} [loginCommand]
+ * @property {boolean} [logsInHere]
+ */
+
+/**
+ * watchState asks for the state of the server while it is wanted, and returns what asks for it at once.
  * @param {string} url of the page
  * @param {() => string} token
+ * @param {() => boolean} isWanted
+ * @param {(state: ServerStatus) => void} take
  */
-export function membersView(url, token) {
-  const view = el('div');
-  let tag = '', last = -Infinity;
+export function watchState(url, token, isWanted, take) {
+  let tag = '', last = -Infinity, asked = 0;
   const ask = async () => {
+    const own = ++asked;
+    last = performance.now();
     const headers = { Accept: 'application/json', ...token() && { Authorization: `Bearer ${token()}` }, ...tag && { 'If-None-Match': tag } };
     const response = await fetch(`${url}?page=state.json`, { cache: 'no-store', headers });
     if (!response.ok) return; // it has not changed, or the session says what is wrong
-    tag = response.headers.get('ETag') ?? '';
     const state = await response.json();
-    show(view, ...loginParts(url, state), ...warningsParts(state.warnings ?? [], state.omittedWarnings ?? 0),
-      ...state.view === true ? membersParts(state.members ?? [], state.list ?? [], state.omitted ?? 0) : []);
+    if (own !== asked) return; // a newer answer comes
+    tag = response.headers.get('ETag') ?? '';
+    take(state);
   };
+  const now = () => ask().catch(() => {}); // the session says that the gateway does not answer
   setInterval(() => {
-    if (document.hidden || view.getClientRects().length === 0 || performance.now() - last < membersEvery) return;
-    last = performance.now();
-    ask().catch(() => {}); // the session says that the gateway does not answer
+    if (!document.hidden && isWanted() && performance.now() - last >= stateEvery) now();
   }, looksEvery);
-  return view;
+  return now;
 }
 
 /**
- * loginParts says that the server is waiting for a login, and has the button for it where the page may begin one.
- * @param {string} url of the page
- * @param {{ loginCommand?: string, logsInHere?: boolean }} state
+ * stateView returns what there is to know of the state of a server: warnings about its rules, and of a view its servers.
+ * @param {ServerStatus} state
+ * @returns {(HTMLElement | false)[]}
  */
-function loginParts(url, { loginCommand, logsInHere }) {
-  if (!loginCommand) return [];
-  return [
-    el('h3', {}, 'The server is waiting for a login'),
-    el('p', {}, logsInHere === true && [loginButton(url), ' or run '], el('code', {}, clip(loginCommand, 300))),
-  ];
+export function stateView({ view, members = [], list = [], omitted = 0, warnings = [], omittedWarnings = 0 }) {
+  return [...warningsParts(warnings, omittedWarnings), ...view === true ? membersParts(members, list, omitted) : []];
 }
 
 /**

@@ -1,9 +1,10 @@
 // The page at the root: a card for each server and view that the visitor may know of. It asks for the state of all
 // every few seconds, while it can be seen: that opens no session.
-import { el, show, button, copier, named, clip, count, say, recall, remember, loginButton } from './dom.js';
+import { el, show, button, copier, named, clip, count, say, recall, remember } from './dom.js';
 import { ofCached, partsOf, stateName } from './states.js';
 import { entries, shell } from './connect.js';
 import { tokenField, tokenForm } from './token.js';
+import { loginButton } from './serverlogin.js';
 
 /**
  * @typedef {object} ServerFailure
@@ -48,7 +49,7 @@ import { tokenField, tokenForm } from './token.js';
 
 /** How each state looks: the others are neither good nor bad. */
 const looks = /** @type {Record<string, string>} */ ({
-  healthy: 'good', cached: 'good', listed: 'good', starting: 'wait', unstable: 'wait', late: 'wait', 'partly failing': 'wait', draining: 'wait', failing: 'bad',
+  healthy: 'good', cached: 'good', listed: 'good', starting: 'wait', unstable: 'wait', late: 'wait', 'waiting for a login': 'wait', 'partly failing': 'wait', draining: 'wait', failing: 'bad',
 });
 
 /** How often the page asks, in milliseconds, and how many tools it shows that fit. */

@@ -8,6 +8,7 @@ import { lossesOfTool, lossesOfAll } from './limits.js';
 import { tree, text, prose } from './json.js';
 import { withoutSecrets } from './secrets.js';
 import { asCurl, linkTo, longest } from './connect.js';
+import { loginButton } from './serverlogin.js';
 
 /** @typedef {import('./main.js').App} App */
 
@@ -47,7 +48,8 @@ export class ToolsView {
     this.fill();
     if (this.chosen) {
       const same = tools?.find(tool => tool.name === this.chosen.name);
-      if (same && JSON.stringify(same) !== JSON.stringify(this.chosen)) this.renew(same);
+      if (!same && tools && this.isQuiet && !this.calls.chosen) this.chooseFirst(tools);
+      else if (same && JSON.stringify(same) !== JSON.stringify(this.chosen)) this.renew(same);
     } else if (tools) {
       const address = new URLSearchParams(location.hash.slice(1));
       if (address.has('tool')) this.fromAddress(address);
@@ -64,6 +66,21 @@ export class ToolsView {
     this.isQuiet = true;
     try { this.choose(tools[0]); } catch { this.chosen = undefined; } // this page cannot show it, as its row says
   }
+
+  /** renewLogin shows the tool that is chosen again, once it has come to be that of a login, or is so no more. */
+  renewLogin() {
+    if (this.chosen?.name !== 'login') return;
+    const { isQuiet } = this;
+    this.choose(this.chosen, this.read(), this.isOfAddress === true, this.calls.chosen, this.form);
+    this.isQuiet = isQuiet;
+  }
+
+  /**
+   * isLogin reports whether a tool is the one by which agents get the link of a login, while people have a button for
+   * that here: it is alone then.
+   * @param {any} tool
+   */
+  isLogin(tool) { return this.app.logsInHere && tool.name === 'login' && this.app.lists.tools?.length === 1; }
 
   /**
    * renew shows another definition of the tool that is chosen, and keeps its arguments and its call. The form
@@ -174,6 +191,12 @@ export class ToolsView {
       }),
       this.app.curls() && copier('Copy as curl', () => asCurl(this.app.url, this.message(), this.app.needsToken())),
       copier('Copy as JSON-RPC', () => JSON.stringify(this.message())));
+    if (this.isLogin(tool)) {
+      show(this.detail, el('div', { class: 'heading' }, el('h2', {}, named(titleOf(tool), 200), ' ', el('code', {}, 'login'))),
+        el('p', {}, 'Agents call this tool for a link that their user visits. Here the button leads there:'), loginButton(this.app.url, { class: 'main' }));
+      this.showCall(call);
+      return; // the address does not name it: the tool is gone after the login
+    }
     const changed = () => {
       this.isQuiet = false;
       this.toAddress();
@@ -285,6 +308,7 @@ export class ToolsView {
     if (isShown()) this.showCall(call);
     call.element.scrollIntoView({ block: 'nearest' });
     await running;
+    if (call.about.outcome !== 'ok') app.askState(); // the server may wait for a login now
     this.calls.ended();
     if (call !== this.calls.chosen) return; // it is found among the calls
     if (this.run) this.run.disabled = false;
