@@ -84,14 +84,18 @@ servers:
 	ssetest.Must(t, err)
 	ssetest.Must(t, use.Start())
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if lines.Text() != "restart" {
+		switch lines.Text() {
+		case "restart":
+			restarted.kill()
+			at := strings.TrimSuffix(strings.TrimPrefix(restarted.url, "http://"), "/mcp")
+			restarted = startGateway(t, append([]string{"--addr", at}, till...)...)
+		case "end the login":
+			endLogin(t)
+		default:
 			t.Log(lines.Text())
 			continue
 		}
-		restarted.kill()
-		at := strings.TrimSuffix(strings.TrimPrefix(restarted.url, "http://"), "/mcp")
-		restarted = startGateway(t, append([]string{"--addr", at}, till...)...)
-		fmt.Fprintln(in, "restart")
+		fmt.Fprintln(in, lines.Text())
 	}
 	if err := use.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, faults)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { accessible, close, open, press, ready, remote, remoteOfList, sees, waiting } from './tab.mjs';
+import { accessible, answer, close, open, press, ready, remote, remoteOfList, sees, tell, tool, waiting } from './tab.mjs';
 
 const login = page => page.getByRole('region', { name: 'Waiting for a login' });
 const waits = page => page.locator('.headline .mark').getByText('waiting for a login', { exact: true }).waitFor();
@@ -50,6 +50,27 @@ export const steps = {
     await close(page);
     await close(other);
     evil.close();
+  },
+
+  async 'once the login has ended, a call says so, and the page goes on after the next login where it was'() {
+    const page = await open(remote);
+    await loggedIn(page);
+    await tool(page, 'echo');
+    await page.getByRole('textbox', { name: /^message/ }).fill('hi');
+    await tell('end the login');
+    await press(page, 'Call');
+    await answer(page).getByText('It wants you to open').getByRole('link').waitFor();
+    await waits(page);
+    await login(page).waitFor();
+    await page.getByRole('button', { name: 'Call', exact: true }).waitFor(); // its tools are there
+    await accessible(page, 'a server whose login has ended');
+    await page.waitForURL(/#tool=echo&/);
+    const { hash } = new URL(page.url());
+    await loginButton(login(page)).click();
+    await loggedIn(page);
+    assert.equal(new URL(page.url()).hash, hash);
+    assert.equal(await page.getByRole('textbox', { name: /^message/ }).inputValue(), 'hi');
+    await close(page);
   },
 
   async 'a person logs in with the button at /, and the page of the server goes on by itself'() {
