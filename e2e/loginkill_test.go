@@ -229,7 +229,7 @@ func TestKillWhileTheIssuerHangs(t *testing.T) {
 }
 
 // missingLogin is what the start check says of a server at which nobody is logged in.
-var missingLogin = regexp.MustCompile(`What to do: run in a terminal: (sse-server login \S+)\.\n`)
+var missingLogin = regexp.MustCompile(`What to do: run in a terminal: (sse-server login \S+)\n`)
 
 // A gateway that is killed between the answer of an issuer that rotates without grace and its own rename loses the login.
 // The next one says so, with the command at its start and the link to clients, which have their tools.

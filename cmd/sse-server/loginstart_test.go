@@ -22,7 +22,7 @@ func TestStartCheckSaysThatALoginIsMissing(t *testing.T) {
 	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp")
 	p.out.await(t, 1, "After the login its tools are there, without a new start.")
 	ssetest.WantText(t, "start check", p.out.String(), "  waiting for a login (",
-		"What to do: run in a terminal: sse-server login "+remote.URL+"/mcp.\n")
+		"What to do: run in a terminal: sse-server login "+remote.URL+"/mcp\n")
 	if text := p.out.String(); strings.Contains(text, "FAILED") || strings.Contains(text, "/authorize") {
 		t.Errorf("the start check says:\n%s", text)
 	}
@@ -42,7 +42,7 @@ func TestPrintedCommandLogsIn(t *testing.T) {
 	p := startWith(t, env, "--addr", "127.0.0.1:0", "--url", remote.URL+"/mcp?key=s3cret", "--error-details", "full")
 	p.out.await(t, 1, "After the login its tools are there")
 	_, command, _ := strings.Cut(p.out.String(), "run in a terminal: sse-server ")
-	command, _, _ = strings.Cut(command, ".\n")
+	command, _, _ = strings.Cut(command, "\n")
 	_, body := get(t, newClient(t, &http.Transport{}), p.base()+"/readyz", "")
 	ssetest.WantText(t, "/readyz", body, "run in a terminal: sse-server "+command)
 	session := connectTo(t, p.url)

@@ -37,7 +37,7 @@ func TestStartCheck(t *testing.T) {
 	p.out.await(t, 1, "bad       FAILED after ")
 	p.out.await(t, 1, "            | starting\n")
 	p.out.await(t, 1, "            | Error: no API_KEY\n")
-	p.out.await(t, 1, "          What to do: give it what it asks for with env:.\n")
+	p.out.await(t, 1, "          What to do: give it what it asks for with env:\n")
 	p.out.await(t, 1, "forwards  not checked: it gets something of each client\n")
 	if strings.ContainsAny(p.out.String(), "\r\x1b") {
 		t.Errorf("a pipe gets a live line: %q", p.out.String())
@@ -121,7 +121,7 @@ func TestPipeIsToldWhatIsStarting(t *testing.T) {
 // A start that is only wrong is told within seconds, with what the program has written and what to do.
 func TestWrongStartIsToldWhileItGoesOn(t *testing.T) {
 	t.Parallel()
-	const shell = "What to do: name an MCP server: this is a shell, which takes its messages for commands.\n"
+	const shell = "What to do: name an MCP server: this is a shell, which takes its messages for commands\n"
 	for command, want := range map[string][]string{
 		"bash":            {"bash: line 1: ", shell},
 		"sh":              {": not found\n", shell},

@@ -65,6 +65,18 @@ func TestLogin(t *testing.T) {
 		"no metadata of a named issuer":  {set: func(w *world) { w.noMetadata = true }, fails: "has no metadata at"},
 		"iss of another issuer":          {set: func(w *world) { w.iss = "https://evil.example" }, fails: "the answer is of another issuer"},
 		"no login":                       {set: func(w *world) { w.isOpen, w.noResource, w.noMetadata = true, true, true }, fails: ErrNoLogin.Error()},
+		"no MCP server": {set: func(w *world) { w.isNoMCP, w.noResource, w.noMetadata = http.NotFound, true, true },
+			fails: "/mcp (404 Not Found): check the path, usually /mcp or /sse"},
+		"no MCP server, and metadata of another path": {set: func(w *world) { w.isNoMCP, w.resource = http.NotFound, w.server.URL+"/other" },
+			fails: "no MCP server at http://127.0.0.1:"},
+		"a page for browsers": {set: func(w *world) {
+			w.isNoMCP, w.noResource, w.noMetadata = says(200, "text/html; charset=utf-8", "<p>"), true, true
+		}, fails: "/mcp (a page for browsers): check the path"},
+		"a server that does not work": {set: func(w *world) { w.isNoMCP, w.noResource, w.noMetadata = says(503, "text/html", ""), true, true },
+			fails: "/mcp does not work now (503 Service Unavailable): try again later"},
+		"access without a login": {set: func(w *world) {
+			w.isNoMCP, w.noResource, w.noMetadata = says(403, "application/json", "{}"), true, true
+		}, fails: "refuses access (403 Forbidden), and names no issuer: if it wants a key, serve it with --header 'Authorization: Bearer KEY'"},
 		"two answers in one at the token endpoint": {set: func(w *world) {
 			w.token = answers(200, "application/json", `{"access_token":"a","token_type":"Bearer"}{"access_token":"b","token_type":"Bearer"}`)
 		}, fails: "gave no token that can be read"},
@@ -125,11 +137,18 @@ func TestLogin(t *testing.T) {
 
 // answers returns a token endpoint with one answer.
 func answers(status int, kind, body string) func(http.ResponseWriter, *http.Request) bool {
-	return func(rw http.ResponseWriter, _ *http.Request) bool {
+	return func(rw http.ResponseWriter, r *http.Request) bool {
+		says(status, kind, body)(rw, r)
+		return true
+	}
+}
+
+// says returns a handler with one answer.
+func says(status int, kind, body string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", kind)
 		rw.WriteHeader(status)
 		_, _ = io.WriteString(rw, body)
-		return true
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 )
 
-// ErrNoLogin reports a server that asks for no login.
+// ErrNoLogin reports an MCP server that asks for no login.
 var ErrNoLogin = errors.New("the server answers without a login, and names no issuer")
 
 // plan is what a server wants.
@@ -82,18 +82,21 @@ func sameSite(a, b *url.URL) bool {
 // names.
 func discover(ctx context.Context, g *guard, server *url.URL, o Options) (*plan, error) {
 	p, wanted := &plan{server: server}, o.Issuer
-	challenge, isRefused, err := ask(ctx, g, server, o.Header)
+	got, err := ask(ctx, g, server, o.Header)
 	if err != nil {
 		return nil, err
 	}
-	if !isRefused && o.Challenge.Scheme != "" {
-		challenge, isRefused = o.Challenge, true
+	if !got.isRefused && o.Challenge.Scheme != "" {
+		got = reply{challenge: o.Challenge, isRefused: true}
 	}
-	issuerURL, err := p.readResource(ctx, g, challenge, wanted)
+	issuerURL, err := p.readResource(ctx, g, got.challenge, wanted)
+	if fault := got.fault(server); fault != nil && issuerURL == "" && wanted == "" {
+		return nil, fault // metadata that are there may be of another path
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case issuerURL == "" && !isRefused && wanted == "":
+	case issuerURL == "" && !got.isRefused && wanted == "":
 		return nil, ErrNoLogin
 	case issuerURL == "":
 		p.isOld = true
@@ -102,7 +105,7 @@ func discover(ctx context.Context, g *guard, server *url.URL, o Options) (*plan,
 		without.RawQuery, without.ForceQuery = "", false
 		p.resource = without.String()
 	}
-	if scope := challenge.Params["scope"]; scope != "" {
+	if scope := got.challenge.Params["scope"]; scope != "" {
 		p.noted = strings.Fields(scope)
 	}
 	return p, p.readIssuer(ctx, g, issuerURL)
@@ -112,13 +115,37 @@ func discover(ctx context.Context, g *guard, server *url.URL, o Options) (*plan,
 var probe = []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + mcp.VersionNewest +
 	`","capabilities":{},"clientInfo":{"name":"sse-server","version":"login"}}}`)
 
-// ask sends the server a request without a token, and returns its challenge, which may be empty. A server that has no
-// POST at its URL, as with HTTP+SSE, is asked with a GET.
-func ask(ctx context.Context, g *guard, server *url.URL, header http.Header) (oauthex.Challenge, bool, error) {
+// reply is what a server says to a request without a token.
+type reply struct {
+	challenge oauthex.Challenge // may be empty
+	isRefused bool              // it wants something that the request does not have
+	// code and status are those of an answer that is none of MCP; zero: it is one.
+	code   int
+	status string
+}
+
+// fault returns what is wrong with the address of a server, by its answer; nil if that is one of MCP.
+func (r reply) fault(server *url.URL) error {
+	at := publicURL(server.String())
+	switch {
+	case r.code == 0:
+		return nil
+	case r.code == http.StatusForbidden:
+		return fmt.Errorf("the server at %s refuses access (%s), and names no issuer: if it wants a key, serve it with "+
+			"--header 'Authorization: Bearer KEY'", at, r.status)
+	case r.code >= http.StatusInternalServerError:
+		return fmt.Errorf("the server at %s does not work now (%s): try again later", at, r.status)
+	}
+	return fmt.Errorf("no MCP server at %s (%s): check the path, usually /mcp or /sse", at, r.status)
+}
+
+// ask sends the server a request without a token. A server that has no POST at its URL, as with HTTP+SSE, is asked with
+// a GET.
+func ask(ctx context.Context, g *guard, server *url.URL, header http.Header) (got reply, err error) {
 	for _, method := range []string{http.MethodPost, http.MethodGet} {
 		request, err := http.NewRequestWithContext(ctx, method, server.String(), nil)
 		if err != nil {
-			return oauthex.Challenge{}, false, err
+			return reply{}, err
 		}
 		request.Header = header.Clone()
 		if request.Header == nil {
@@ -134,18 +161,28 @@ func ask(ctx context.Context, g *guard, server *url.URL, header http.Header) (oa
 		}
 		resp, err := g.askServer(ctx, request)
 		if err != nil {
-			err = fmt.Errorf("the server at %s cannot be asked: %w", server.Host, plain(err))
-			return oauthex.Challenge{}, false, err
+			return reply{}, fmt.Errorf("the server at %s cannot be asked: %w", server.Host, plain(err))
 		}
 		resp.Body.Close()
+		isPage := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
 		switch {
 		case resp.StatusCode == http.StatusUnauthorized:
-			return challengeOf(resp.Header), true, nil
-		case resp.StatusCode < 300:
-			return oauthex.Challenge{}, false, nil
+			return reply{challenge: challengeOf(resp.Header), isRefused: true}, nil
+		case resp.StatusCode < 300 && !isPage:
+			return reply{}, nil
+		case got.code == 0: // that to the POST
+			got.code, got.status = resp.StatusCode, plainStatus(resp)
 		}
 	}
-	return oauthex.Challenge{}, false, nil
+	return got, nil
+}
+
+// plainStatus says which answer a server has given, in words that are not its own.
+func plainStatus(resp *http.Response) string {
+	if resp.StatusCode < 300 {
+		return "a page for browsers"
+	}
+	return strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ", http.StatusText(resp.StatusCode)))
 }
 
 // challengeOf returns the challenge of a response for a bearer token; empty for none that can be read.

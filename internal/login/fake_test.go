@@ -22,11 +22,12 @@ import (
 // world is a server with its issuer, which has a person that agrees to all. The fields before mu are set first.
 type world struct {
 	server, issuer *httptest.Server
-	challenge      string // of the server's 401, after Bearer; default: the address of its metadata
-	isOpen         bool   // initialize needs no token
-	noResource     bool   // no metadata of the server
-	noWellKnown    bool   // they are at /metadata alone
-	resource       string // in its metadata; default: the server's URL
+	challenge      string           // of the server's 401, after Bearer; default: the address of its metadata
+	isOpen         bool             // initialize needs no token
+	isNoMCP        http.HandlerFunc // answers at the server's URL, which has no MCP; nil: it has
+	noResource     bool             // no metadata of the server
+	noWellKnown    bool             // they are at /metadata alone
+	resource       string           // in its metadata; default: the server's URL
 	scopes         []string
 	noMetadata     bool   // of the issuer
 	oidcOnly       bool   // they are where OpenID Connect has them
@@ -97,6 +98,8 @@ func (w *world) serveServer(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
+	case r.URL.Path == "/mcp" && w.isNoMCP != nil:
+		w.isNoMCP(rw, r)
 	case r.URL.Path == "/mcp":
 		body, _ := io.ReadAll(r.Body)
 		_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -119,7 +119,7 @@ function parts(message) {
  * @returns {Node | undefined}
  */
 function remedy(why, hasWords) {
-  if (typeof why?.remedy === 'string') return el('p', {}, 'What to do: ', named(why.remedy, 1000), '.');
+  if (typeof why?.remedy === 'string') return el('p', {}, 'What to do: ', named(why.remedy, 1000));
   if (!advice.has(why?.reason)) return undefined;
   return el('p', { class: 'soft' }, advice.get(why.reason), hasWords || why.reason === 'unauthorized' ? '' : ` ${seeLog}`);
 }

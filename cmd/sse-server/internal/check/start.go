@@ -128,7 +128,7 @@ func (all *startCheck) check(
 		lines := []string{summary(titleOf(found), found, s.Rules(), startedIn(time.Since(began), found))}
 		lines = append(lines, unmet(s.Rules(), found)...)
 		if found.NoTools != nil {
-			lines = append(lines, "What to do: "+advice.For(s, found.NoTools.Error())+".")
+			lines = append(lines, "What to do: "+advice.For(s, found.NoTools.Error()))
 		}
 		all.say(name, lines...)
 	case needsLogin(s, err):
@@ -259,7 +259,7 @@ func late(s *config.Server, words, excuse string, isQuietForLong bool) (lines []
 	if isQuiet {
 		lines[0] += ", and has written nothing"
 	}
-	return append(lines, "What to do: "+what+".")
+	return append(lines, "What to do: "+what)
 }
 
 // failed says why a server has not started, with what it wrote, and what to do.
@@ -272,7 +272,7 @@ func failed(s *config.Server, took time.Duration, err error) []string {
 			lines = append(lines, "  | "+line)
 		}
 	}
-	return append(lines, "What to do: "+advice.For(s, text)+".")
+	return append(lines, "What to do: "+advice.For(s, text))
 }
 
 // needsLogin reports whether a server has not started because it waits for a person who logs in. A login that has ended
@@ -286,7 +286,7 @@ func needsLogin(s *config.Server, err error) bool {
 func waitingForLogin(s *config.Server, took time.Duration, err error) []string {
 	return []string{
 		fmt.Sprintf("waiting for a login (%.1f s)", took.Seconds()),
-		"What to do: " + advice.For(s, err.Error()) + ".",
+		"What to do: " + advice.For(s, err.Error()),
 		"After the login its tools are there, without a new start.",
 	}
 }
