@@ -39,6 +39,10 @@ func TestLogin(t *testing.T) {
 		"initialize is open":          {set: func(w *world) { w.isOpen = true }, how: "a client registered"},
 		"iss":                         {set: func(w *world) { w.promisesIss = true }},
 		"no expires_in":               {set: func(w *world) { w.noExpiry = true }},
+		"a key": {set: func(w *world) {
+			w.noResource, w.noMetadata, w.noRegistration = true, true, true
+		}, fails: "the server names no issuer and has no registration: it probably wants a key: serve it with " +
+			"--header 'Authorization: Bearer KEY'. If it has an issuer: --issuer URL --client-id ID"},
 		"no registration":             {set: func(w *world) { w.noRegistration = true }, fails: "registers no clients: register one there by hand, with the redirect http://127.0.0.1/callback, and name it with --client-id ID --issuer http://127.0.0.1:"},
 		"registration refused, 400": {set: func(w *world) {
 			w.registration = answers(400, "application/json", `{"error":"invalid_redirect_uri","error_description":"no x of https://a"}`)

@@ -32,6 +32,8 @@ type plan struct {
 	issuer   issuer
 	noted    []string // scopes that the challenge or the metadata name
 	isOld    bool     // it has no metadata (RFC 9728): MCP 2025-03-26
+	// isGuessed says that the issuer has no metadata either: its addresses are those that MCP 2025-03-26 assumes.
+	isGuessed bool
 }
 
 // issuer is the metadata of an issuer.
@@ -283,7 +285,7 @@ func (p *plan) readIssuer(ctx context.Context, g *guard, issuerURL string) error
 	base := strings.TrimSuffix(issuerURL, "/")
 	p.issuer.Issuer = issuerURL
 	p.issuer.AuthorizationEndpoint, p.issuer.TokenEndpoint = base+"/authorize", base+"/token"
-	p.issuer.RegistrationEndpoint = base + "/register"
+	p.issuer.RegistrationEndpoint, p.isGuessed = base+"/register", true
 	return nil
 }
 

@@ -51,6 +51,15 @@ func (a *Attempt) byHand() string {
 		quoted(a.Issuer())
 }
 
+// byKey says what to do about a server that shows nothing of a login but its 401.
+func (a *Attempt) byKey() string {
+	if a.options.Redirect != "" {
+		return "give it one with header: in place of login: per-principal. If it has an issuer, name that and a client " +
+			"there with login-client"
+	}
+	return "serve it with --header 'Authorization: Bearer KEY'. If it has an issuer: --issuer URL --client-id ID"
+}
+
 // registerClient registers a client (RFC 7591) for the redirect.
 func (a *Attempt) registerClient(ctx context.Context) (Client, error) {
 	p, kind := a.plan, "native"
@@ -77,6 +86,10 @@ func (a *Attempt) registerClient(ctx context.Context) (Client, error) {
 		ResponseTypes: []string{"code"}, ClientName: clientName, SoftwareID: clientName, ApplicationType: kind,
 		Scope: strings.Join(a.scopes, " "),
 	}, a.guard.writing())
+	if err != nil && p.isGuessed && a.options.Issuer == "" {
+		return Client{}, errors.New("the server names no issuer and has no registration: it probably wants a key: " +
+			a.byKey())
+	}
 	if err != nil {
 		return Client{}, fmt.Errorf("the issuer registers no client: %w: %s", withoutBody(err), a.byHand())
 	}

@@ -202,6 +202,10 @@ func (w *world) serveLocked(rw http.ResponseWriter, r *http.Request, base string
 		found["client_id_metadata_document_supported"] = w.documents
 		writeJSON(rw, found)
 	case "/register":
+		if w.noRegistration {
+			http.NotFound(rw, r)
+			return
+		}
 		var asked struct {
 			Redirects []string `json:"redirect_uris"`
 		}

@@ -96,7 +96,7 @@ func (s *Server) readLoginClient(c *Config, lookupEnv func(string) (string, bool
 	switch {
 	case s.LoginUse != perPrincipal:
 		return s.refuse(loginClientKey, "has no effect without login: per-principal: "+
-			"else name the client when you log in, with sse-server login --client-id")
+			"else name the client when you log in, with sse-server login --client-id ID --issuer URL")
 	case s.owner != ours:
 		return s.refuse(loginClientKey, "the file of a client cannot have it: write the server into a file of your own")
 	case client.ID == "" || s.loginIssuer == "":
