@@ -174,12 +174,27 @@ func Known(s *config.Server, reason, stderr string) string {
 	if todo := logIn(s, reason); todo != "" {
 		return todo
 	}
+	if s.LacksLogin() && strings.Contains(reason, "the server refused access (401") {
+		return inItsFile(s, chooseLogin)
+	}
 	for _, one := range remedies {
 		if todo, isMeant := one.of(s, reason, stderr); isMeant {
 			return todo
 		}
 	}
 	return ""
+}
+
+// chooseLogin is what to do about a server that refuses access, where nobody has said whose login it gets.
+const chooseLogin = "if it wants a login: --login shared, one for all clients, or --login per-principal, where each " +
+	"person logs in; if it wants a key: --header 'Authorization: Bearer ${TOKEN}'"
+
+// inItsFile returns a text with the options of a server as keys, if a file has it.
+func inItsFile(s *config.Server, text string) string {
+	if !s.IsInFile() {
+		return text
+	}
+	return option.ReplaceAllString(text, "$1:")
 }
 
 // logIn returns what to do about a login that is missing; empty if that is not the reason. The command is the program's

@@ -63,6 +63,28 @@ func TestCommandOfALoginIsTheProgramsOwn(t *testing.T) {
 	}
 }
 
+// A server that refuses access, and whose clients may be those of others, gets a login or a key: both are named.
+func TestLoginIsNamedWhereNoneIsConfigured(t *testing.T) {
+	const says = "the server refused access (401 Unauthorized): configure the credentials that it wants"
+	tokens := clitest.WriteFile(t, "tokens", "alice:s3cret-0123456789-0123456789\n")
+	file := func(rest string) string {
+		return clitest.WriteFile(t, "gw.yaml", "auth-tokens-file: "+tokens+"\nservers: {h: {url: https://h.example/mcp"+rest+"}}\n")
+	}
+	const key = "give it credentials, as with header: 'Authorization: Bearer ${TOKEN}'"
+	for name, test := range map[string]struct{ args, want string }{
+		"in a file": {"-c " + file(""), "if it wants a login: login: shared, one for all clients, or login: per-principal, where each person logs in; " +
+			"if it wants a key: header: 'Authorization: Bearer ${TOKEN}'"},
+		"on the command line": {"--url https://h.example/mcp --auth-tokens-file " + tokens, "if it wants a login: --login shared, one for all clients, or --login per-principal, " +
+			"where each person logs in; if it wants a key: --header 'Authorization: Bearer ${TOKEN}'"},
+		"no login is meant": {"-c " + file(", login: off"), key},
+		"a wrong key":       {"-c " + file(", header: {Authorization: Bearer x}"), key},
+	} {
+		c, err := config.Load(strings.Fields(test.args), clitest.Environment(clitest.State(t)), new(config.Config))
+		ssetest.Must(t, err)
+		ssetest.Want(t, name, For(c.Each()[0], says), test.want)
+	}
+}
+
 // Each remedy is found by texts of real programs, and by texts of sse-server about them. A text of the one is
 // not taken for the same text of the other.
 func TestRemedies(t *testing.T) {

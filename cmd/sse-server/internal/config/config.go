@@ -277,6 +277,7 @@ type Server struct {
 	// loginClient is what login-client means, and loginIssuer the issuer at which it is registered.
 	loginClient login.Client
 	loginIssuer string
+	lacksLogin  bool              // see LacksLogin
 	secrets     *[]string         // variables of the environment that any remote server uses
 	verb        string            // the word before the options on the command line, and a space; empty to serve
 	given       map[string]string // options that were given, with their place

@@ -61,8 +61,12 @@ func (c *Config) LoginServer() (*Server, error) {
 	}
 	switch {
 	case len(remote) == 1:
-		i := slices.IndexFunc(servers, func(s *Server) bool { return s.Kind() == ofURL })
-		return servers[i], nil
+		s := servers[slices.IndexFunc(servers, func(s *Server) bool { return s.Kind() == ofURL })]
+		if c.Does == "login" && s.LoginUse == perPrincipal {
+			return nil, fmt.Errorf("login: %s has login: per-principal: each person logs in by the link that their own "+
+				"client gets", c.Title(s))
+		}
+		return s, nil
 	case len(remote) == 0:
 		return nil, fmt.Errorf("%s: there is no remote server: want the name of one that has url", c.Does)
 	}
@@ -93,6 +97,7 @@ func (s *Server) useLogin(c *Config) error {
 		s.remote.Credentials = login.Credentials{StateDir: c.StateDir, Server: s.remote.Address,
 			Command: s.loginCommand(c), Header: login.HeaderText(s.remote.Header), Links: strangers == ""}
 	default:
+		s.lacksLogin = true
 		s.warnOfLogin(c, at.String(), "with "+strangers+" clients may be those of others",
 			"let all of them use it with "+s.written(loginKey, "shared"))
 	}
@@ -108,6 +113,10 @@ func (s *Server) warnOfLogin(c *Config, server, why, instead string) {
 	c.warn("%s: somebody is logged in at %s, and that is not used, as %s: %s, or say that it is not meant with %s",
 		s.Place("url"), l.Public(), why, instead, s.written(loginKey, "off"))
 }
+
+// LacksLogin reports whether the remote server has neither credentials nor a login because nobody has said which, and
+// clients may be those of others.
+func (s *Server) LacksLogin() bool { return s.lacksLogin }
 
 // written returns an option of a server as it is written where the others are.
 func (s *Server) written(option, value string) string {

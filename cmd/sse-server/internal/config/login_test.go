@@ -13,6 +13,7 @@ import (
 
 func TestLoginNamesAServer(t *testing.T) {
 	file := clitest.WriteFile(t, "gw.yaml", "servers: {docs: {url: \"https://docs.example.com/mcp\"}, own: {command: [x]}}\n")
+	ofPersons := clitest.WriteFile(t, "gw.yaml", "servers: {notes: {url: \"https://notes.example.com/mcp\", login: per-principal}}\n")
 	for name, c := range map[string]struct {
 		args   []string
 		server string // the URL that it means
@@ -28,6 +29,8 @@ func TestLoginNamesAServer(t *testing.T) {
 		"no https":            {args: []string{"login", "http://mcp.example.com/mcp"}, fails: "a login needs https"},
 		"a command":           {args: []string{"login", "own", "-c", file}, fails: "there is no remote server"},
 		"an unknown name":     {args: []string{"login", "dogs", "-c", file}, fails: `no server or view is called "dogs"`},
+		"login of each person":  {args: []string{"login", "notes", "-c", ofPersons}, fails: "login: notes has login: per-principal: each person logs in by the link that their own client gets"},
+		"logout of a person":    {args: []string{"logout", "notes", "-c", ofPersons}, server: "https://notes.example.com/mcp"},
 		"client-id alone":     {args: []string{"login", "https://mcp.example.com/mcp", "--client-id", "x"}, fails: "--client-id: also needs --issuer"},
 	} {
 		t.Run(name, func(t *testing.T) {
