@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/diagnosis"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/exit"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/terminal"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/handshake"
@@ -173,4 +174,33 @@ func TestAsManyServersAreCheckedAsThereAreProcessors(t *testing.T) {
 		ssetest.Want(t, "checks at a time", f.most, cores)
 		ssetest.Want(t, "time", time.Since(began), 3*time.Second)
 	})
+}
+
+// A server at which each person logs in is not tried: nothing has failed, also in a view.
+func TestServerOfPersonsIsNotTried(t *testing.T) {
+	tokens := clitest.WriteFile(t, "tokens", "alice:s3cret-0123456789-0123456789\n")
+	file := clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com\nauth-tokens-file: "+tokens+
+		"\nservers: {notes: {url: \"https://mcp.example.com/mcp\", login: per-principal}}\nviews: {all: {servers: {notes: {}}}}\n")
+	const why = "each person logs in by a link that their client gets"
+	for _, test := range []struct{ args, want string }{
+		{"check --start", "notes: not checked: " + why + "\nall: 0 tools; without those of notes\n"},
+		{"tools", "notes: not asked: " + why + "\n"},
+	} {
+		c, err := config.Load(append(strings.Fields(test.args), "-c", file), clitest.Environment(clitest.State(t)), new(config.Config))
+		ssetest.Must(t, err)
+		var out bytes.Buffer
+		m := &Check{Stdout: &out, Stderr: &out, Live: new(terminal.Line)}
+		open := func(s *config.Server) (*gateway.Gateway, error) {
+			return nil, fmt.Errorf("%s was opened", c.Title(s))
+		}
+		run := m.Try
+		if test.args == "tools" {
+			run = m.Tools
+		}
+		ssetest.Want(t, test.args+": exit code", run(c, open, nil), exit.OK)
+		ssetest.WantText(t, test.args, out.String(), test.want)
+		if text := out.String(); strings.Contains(text, "FAILED") || strings.Contains(text, "what to do") {
+			t.Errorf("%s: %s", test.args, text)
+		}
+	}
 }

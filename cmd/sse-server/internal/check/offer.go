@@ -2,6 +2,7 @@ package check
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
+// errOfPersons is why the tools of a server are not known whose clients each have the login of a person. Nothing has
+// failed.
+var errOfPersons = errors.New("each person logs in by a link that their client gets")
+
 // reading is what has been read of a server.
 type reading struct {
 	server *config.Server
@@ -28,6 +33,9 @@ type reading struct {
 	took       time.Duration // from its start to its lists
 	ahead      bool          // it is started ahead of clients, or its tools are remembered
 }
+
+// isFailed reports whether the server should have been read, and was not.
+func (r *reading) isFailed() bool { return r.err != nil && !errors.Is(r.err, errOfPersons) }
 
 // offer is what clients get at the URL of a server or view.
 type offer struct {

@@ -148,7 +148,7 @@ func unchecked(s *config.Server) string {
 	case s.PrincipalEnv != "" || len(s.ForwardHeader) > 0 || s.ForwardsTokens():
 		return "it gets something of each client"
 	case s.Remote().IsPerPrincipal():
-		return "each principal logs in there itself"
+		return errOfPersons.Error()
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +28,7 @@ import (
 
 // Tools prints the tools of each server and view that is chosen, what is left out of them and why, and what the lists
 // cost. Lists come from memory; a server of which nothing is known is started. It returns the exit code: a failure if
-// the tools of a server are not known. Signals are as for Try.
+// a server that can be asked does not say its tools. Signals are as for Try.
 func (k *Check) Tools(c *config.Config, open func(*config.Server) (*gateway.Gateway, error),
 	signals <-chan os.Signal) int {
 	l := &lister{check: k, c: c, starts: newStarts(open), read: make(map[*config.Server]*reading)}
@@ -69,7 +70,7 @@ func (l *lister) run(ctx context.Context) int {
 		l.printUnlimited()
 	}
 	for _, r := range l.read {
-		if r.err != nil {
+		if r.isFailed() {
 			return exit.Failure
 		}
 	}
@@ -119,6 +120,11 @@ func (l *lister) readAll(ctx context.Context) error {
 // readOne reads the lists of a server.
 func (l *lister) readOne(ctx context.Context, s *config.Server) (err error) {
 	r := &reading{server: s, name: l.c.Title(s)}
+	if s.Remote().IsPerPrincipal() {
+		r.err = errOfPersons
+		l.put(r)
+		return nil
+	}
 	gw, end, err := l.starts.openGateway(s, r.name)
 	if err != nil {
 		return err
@@ -131,10 +137,15 @@ func (l *lister) readOne(ctx context.Context, s *config.Server) (err error) {
 		r.took = time.Since(began)
 	}
 	r.ahead, r.err = isAhead(s, gw), cmp.Or(err, r.found.NoTools)
+	l.put(r)
+	return nil
+}
+
+// put keeps what has been read of a server.
+func (l *lister) put(r *reading) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.read[s] = r
-	return nil
+	l.read[r.server] = r
 }
 
 // print prints one offer for people.
@@ -149,6 +160,8 @@ func (l *lister) print(o *offer) {
 	}
 	for _, r := range o.servers {
 		switch {
+		case errors.Is(r.err, errOfPersons):
+			l.say("%s: not asked: %v", r.name, r.err)
 		case r.err != nil:
 			l.say("%s: FAILED: %s", r.name, plaintext.Words(r.err.Error()))
 			l.say("  what to do: %s", advice.For(r.server, r.err.Error()))

@@ -129,7 +129,7 @@ func (t *trial) run(ctx context.Context) int {
 		switch err := t.try(ctx, s, slices.Contains(servers, s)); {
 		case err != nil:
 			return exit.Refuse(t.check.Stderr, err)
-		case t.read[s].err != nil:
+		case t.read[s].isFailed():
 			code = exit.Failure
 		}
 	}
@@ -155,6 +155,11 @@ func (t *trial) run(ctx context.Context) int {
 // says what is wrong with the configuration.
 func (t *trial) try(ctx context.Context, s *config.Server, isChosen bool) error {
 	r := &reading{server: s, name: t.c.Title(s)}
+	if s.Remote().IsPerPrincipal() {
+		r.err, t.read[s] = errOfPersons, r
+		fmt.Fprintf(t.check.out(), "%s: not checked: %v\n", plaintext.Visible(r.name), r.err)
+		return nil
+	}
 	gw, end, err := t.starts.openGateway(s, r.name)
 	if err != nil {
 		return err
