@@ -268,10 +268,12 @@ func TestLoginByAPastedAddress(t *testing.T) {
 		LookupEnv: clitest.Environment(env), Notify: func(...os.Signal) <-chan os.Signal { return make(chan os.Signal) }}
 	code := make(chan int, 1)
 	go func() { code <- m.Run() }()
+	answers := map[string]int{}
 	paste := func(line, answer string) {
 		_, err := io.WriteString(typed, line+"\n")
 		ssetest.Must(t, err)
-		out.await(t, 1, answer)
+		answers[answer]++
+		out.await(t, answers[answer], answer)
 	}
 	out.await(t, 1, "Paste it here")
 	elsewhere := newClient(t, &http.Transport{})
@@ -281,7 +283,11 @@ func TestLoginByAPastedAddress(t *testing.T) {
 	resp.Body.Close()
 	address := resp.Header.Get("Location")
 	paste("", "Paste it here")
-	paste("what is this?", "want the whole address that the browser shows at the end, which begins with http://127.0.0.1:")
+	paste("what is this?", "want the whole address that the browser shows at the end")
+	paste(remote.linkIn(t, out.String()), "that is the address to open: paste the one at which the browser ends, http://127.0.0.1:")
+	withoutState, _, _ := strings.Cut(address, "?")
+	paste(withoutState+"?code=1", "want the whole address that the browser shows at the end")
+	paste(withoutState+"?state="+clitest.Must(url.Parse(address)).Query().Get("state"), "want the whole address that the browser shows at the end")
 	paste(strings.Replace(address, "state=", "state=x", 1), "this address is not of the login that waits")
 	paste("  "+address+"\r", "Logged in at "+remote.URL+"/mcp, by "+remote.URL)
 	ssetest.Want(t, "exit code", <-code, exit.OK)

@@ -10,6 +10,21 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
+// A login whose issuer is down is forgotten here, and that is what logout can do: it says what is left.
+func TestLogoutWhileTheIssuerIsDown(t *testing.T) {
+	t.Parallel()
+	remote, env := newProtected(t), clitest.State(t)
+	remote.logIn(t, env)
+	remote.Close()
+	p := launchWith(t, env, "logout", remote.URL+"/mcp")
+	p.wantExit(exit.OK)
+	ssetest.WantText(t, "logout", p.out.String(), "Logged out of "+remote.URL+"/mcp here. "+remote.URL+
+		" could not be told: nothing listens there (connection refused). Its token may stay good until it ends: end it in your account there.\n")
+	again := launchWith(t, env, "logout", remote.URL+"/mcp")
+	again.wantExit(exit.OK)
+	ssetest.WantText(t, "logout again", again.out.String(), "Nobody is logged in at")
+}
+
 // The logout of a login whose file is not used deletes it, and has the issuer end the login if no other user can have
 // written the file.
 func TestLogoutOfAFileThatIsNotUsed(t *testing.T) {

@@ -19,8 +19,11 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Patience is how long a login waits for its person.
-const Patience = 5 * time.Minute
+// Patience is how long a login waits for its person, and PatienceText says so.
+const (
+	Patience     = 5 * time.Minute
+	PatienceText = "5 minutes"
+)
 
 // State is how far an Attempt is.
 type State string
@@ -413,7 +416,7 @@ func (a *Attempt) Wait(ctx context.Context) (*Login, error) {
 	case <-ctx.Done():
 		err := errors.New("the login was given up")
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("nobody has logged in within %v", Patience)
+			err = errors.New("nobody has logged in within " + PatienceText)
 		}
 		a.end(nil, err)
 	}
@@ -624,7 +627,19 @@ func LogoutUnusable(ctx context.Context, one Unusable) (revoked bool, err error)
 	return revoked, errors.Join(err, os.Remove(one.Path), os.RemoveAll(memoryBeside(one.Path)))
 }
 
-// Logout has the issuer end a login, and forgets it, also where that fails. revoked says whether the issuer has.
+// NotToldError reports a login that is forgotten here, and that the issuer could not be told to end.
+type NotToldError struct {
+	Issuer string // for people
+	why    error
+}
+
+func (e *NotToldError) Error() string {
+	return e.Issuer + " could not be told: " + e.why.Error() + ". Its token may stay good until it ends: end it in " +
+		"your account there"
+}
+
+// Logout has the issuer end a login, and forgets it, also where that fails, which is a NotToldError then. revoked says
+// whether the issuer has.
 func Logout(ctx context.Context, store Store, l *Login) (revoked bool, err error) {
 	return logout(ctx, store, l, func(*Login) bool { return true })
 }
@@ -643,5 +658,11 @@ func logout(ctx context.Context, store Store, l *Login, isMeant func(*Login) boo
 		l = now // it may have been refreshed
 	}
 	revoked, err = l.revoke(ctx, newGuard(nil, l.ServerAt))
-	return revoked, errors.Join(err, store.Forget(l))
+	if left := store.Forget(l); left != nil {
+		return revoked, errors.Join(err, left)
+	}
+	if err != nil {
+		return false, &NotToldError{Issuer: publicURL(l.Issuer), why: err}
+	}
+	return revoked, nil
 }

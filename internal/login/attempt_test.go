@@ -43,7 +43,7 @@ func TestLogin(t *testing.T) {
 			w.noResource, w.noMetadata, w.noRegistration = true, true, true
 		}, fails: "the server names no issuer and has no registration: it probably wants a key: serve it with " +
 			"--header 'Authorization: Bearer KEY'. If it has an issuer: --issuer URL --client-id ID"},
-		"no registration":             {set: func(w *world) { w.noRegistration = true }, fails: "registers no clients: register one there by hand, with the redirect http://127.0.0.1/callback, and name it with --client-id ID --issuer http://127.0.0.1:"},
+		"no registration": {set: func(w *world) { w.noRegistration = true }, fails: "registers no clients: register one there by hand, with the redirect http://127.0.0.1/callback, and name it with --client-id ID --issuer http://127.0.0.1:"},
 		"registration refused, 400": {set: func(w *world) {
 			w.registration = answers(400, "application/json", `{"error":"invalid_redirect_uri","error_description":"no x of https://a"}`)
 		}, fails: `the issuer registers no client: it says "invalid_redirect_uri": register one there by hand`},
@@ -292,7 +292,7 @@ func TestNobodyLogsIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout time.Duration
 		want    string
-	}{"interrupted": {time.Hour, "was given up"}, "late": {0, "nobody has logged in within 5m"}} {
+	}{"interrupted": {time.Hour, "was given up"}, "late": {0, "nobody has logged in within 5 minutes"}} {
 		a, err := Begin(t.Context(), w.options(t))
 		ssetest.Must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), c.timeout)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
+	"github.com/mcp-sse/mcp-sse/internal/unreached"
 )
 
 const (
@@ -171,8 +172,11 @@ func (g *guard) serverAddr() netip.Addr {
 	return g.server
 }
 
-// plain returns an error of net/http without the URL, which may have a secret.
+// plain returns an error of net/http without the URL, which may have a secret, and in plain words where there are any.
 func plain(err error) error {
+	if why := unreached.Why(err); why != "" {
+		return errors.New(why)
+	}
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		if of.Timeout() {
 			return fmt.Errorf("no answer within %v", askTimeout)

@@ -113,10 +113,15 @@ func (a *Attempt) isOfAnotherUser(r *http.Request) bool {
 // Paste takes the address to which the issuer has sent a browser on another machine. A person may have copied it in
 // part, or another one: then the login goes on.
 func (a *Attempt) Paste(ctx context.Context, address string) error {
-	_, query, _ := strings.Cut(strings.TrimSpace(address), "?")
+	page, query, _ := strings.Cut(strings.TrimSpace(address), "?")
 	query, _, _ = strings.Cut(query, "#")
 	values, err := url.ParseQuery(query)
-	if err != nil || !values.Has("state") {
+	link, _, _ := strings.Cut(a.link, "?")
+	switch {
+	case page == link, values.Has("code_challenge"):
+		return errors.New("that is the address to open: paste the one at which the browser ends, " +
+			clip.Long(a.redirect) + "?…")
+	case err != nil, !values.Has("state"), !values.Has("code") && !values.Has("error"):
 		return errors.New("want the whole address that the browser shows at the end, which begins with " +
 			clip.Long(a.redirect) + "?")
 	}

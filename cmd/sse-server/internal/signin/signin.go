@@ -166,8 +166,8 @@ func (cmd *Command) question(ctx context.Context, format string) func(first, sec
 func (cmd *Command) ask(ctx context.Context, attempt *login.Attempt, noBrowser bool) {
 	if !noBrowser && browser.IsThere(cmd.LookupEnv) {
 		if err := browser.Open(cmd.LookupEnv, attempt.BrowserAddress()); err == nil {
-			fmt.Fprintf(cmd.Stdout, "Log in in the browser. If none has opened, open this address:\n\n  %s\n\n",
-				attempt.Link())
+			fmt.Fprintf(cmd.Stdout, "Your browser opens for the login. If it does not, open this address within %s:"+
+				"\n\n  %s\n\n", login.PatienceText, attempt.Link())
 			return
 		}
 	}
@@ -184,9 +184,9 @@ func (cmd *Command) ask(ctx context.Context, attempt *login.Attempt, noBrowser b
 			}()
 		}
 	}
-	fmt.Fprintf(cmd.Stdout, "Open this address in a browser, on any machine:\n\n  %s\n\n"+
-		"At the end the browser shows an address that begins with %s, perhaps with an error.\nPaste it here:\n",
-		attempt.Link(), attempt.Redirect())
+	fmt.Fprintf(cmd.Stdout, "Open this address in a browser, on any machine, within %s:\n\n  %s\n\n"+
+		"At the end the browser goes to an address that begins with %s. On another machine that page does not load, "+
+		"which is fine: copy its address.\nPaste it here:\n", login.PatienceText, attempt.Link(), attempt.Redirect())
 	go cmd.readPasted(ctx, attempt) // ends with a login, or with the program: stdin cannot be interrupted
 }
 
@@ -276,12 +276,16 @@ func (cmd *Command) Logout(c *config.Config) int {
 		}
 		found = true
 		revoked, err := login.Logout(ctx, store, l)
+		notTold, isNotTold := errors.AsType[*login.NotToldError](err)
 		switch {
 		case ctx.Err() != nil:
 			return exit.Failure
 		case revoked && err == nil:
 			fmt.Fprintf(cmd.Stdout, "Logged out of %s: %s has ended the login.\n", plaintext.Visible(l.Public()),
 				plaintext.Visible(l.Issuer))
+		case isNotTold: // nothing is left to do here
+			fmt.Fprintf(cmd.Stdout, "Logged out of %s here. %s.\n", plaintext.Visible(l.Public()),
+				plaintext.Visible(notTold.Error()))
 		case err == nil:
 			fmt.Fprintf(cmd.Stdout, "Logged out of %s. The issuer has no way to be told: its token is good until it "+
 				"expires.\n", plaintext.Visible(l.Public()))
@@ -321,6 +325,7 @@ func (cmd *Command) logoutPrincipal(ctx context.Context, c *config.Config, serve
 		if errors.Is(err, login.ErrOtherKey) && c.LogOut.Forget {
 			err = one.Forget(ctx)
 		}
+		notTold, isNotTold := errors.AsType[*login.NotToldError](err)
 		who, where := plaintext.Visible(one.Principal), plaintext.Visible(one.Server)
 		switch {
 		case errors.Is(err, login.ErrOtherKey):
@@ -328,6 +333,9 @@ func (cmd *Command) logoutPrincipal(ctx context.Context, c *config.Config, serve
 				"--id-key-file FILE, or with the name of the server and --config FILE; or, to delete it alone, "+
 				"--forget",
 				one.Principal, one.Server, err))
+		case isNotTold:
+			fmt.Fprintf(cmd.Stdout, "%s is logged out of %s here. %s.\n", who, where,
+				plaintext.Visible(notTold.Error()))
 		case err != nil:
 			code = cmd.fail(fmt.Errorf("the login of %s at %s: %w", one.Principal, one.Server, err))
 		case revoked:
