@@ -133,8 +133,8 @@ func (r reply) fault(server *url.URL) error {
 	case r.code == 0:
 		return nil
 	case r.code == http.StatusForbidden:
-		return fmt.Errorf("the server at %s refuses access (%s), and names no issuer: if it wants a key, serve it with "+
-			"--header 'Authorization: Bearer KEY'", at, r.status)
+		return fmt.Errorf("the server at %s refuses access (%s), and names no issuer: if it wants a key, serve it "+
+			"with --header 'Authorization: Bearer KEY'", at, r.status)
 	case r.code >= http.StatusInternalServerError:
 		return fmt.Errorf("the server at %s does not work now (%s): try again later", at, r.status)
 	}

@@ -54,8 +54,8 @@ func (a *Attempt) byHand() string {
 // byKey says what to do about a server that shows nothing of a login but its 401.
 func (a *Attempt) byKey() string {
 	if a.options.Redirect != "" {
-		return "give it one with header: in place of login: per-principal. If it has an issuer, name that and a client " +
-			"there with login-client"
+		return "give it one with header: in place of login: per-principal. If it has an issuer, name that and a " +
+			"client there with login-client"
 	}
 	return "serve it with --header 'Authorization: Bearer KEY'. If it has an issuer: --issuer URL --client-id ID"
 }

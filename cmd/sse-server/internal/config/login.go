@@ -63,8 +63,8 @@ func (c *Config) LoginServer() (*Server, error) {
 	case len(remote) == 1:
 		s := servers[slices.IndexFunc(servers, func(s *Server) bool { return s.Kind() == ofURL })]
 		if c.Does == "login" && s.LoginUse == perPrincipal {
-			return nil, fmt.Errorf("login: %s has login: per-principal: each person logs in by the link that their own "+
-				"client gets", c.Title(s))
+			return nil, fmt.Errorf("login: %s has login: per-principal: each person logs in by the link that their "+
+				"own client gets", c.Title(s))
 		}
 		return s, nil
 	case len(remote) == 0:
