@@ -179,6 +179,10 @@ func (a *Attempt) register(ctx context.Context) (err error) {
 		return err
 	}
 	a.scopes, a.resource = a.chooseScopes(), a.chooseResource()
+	a.scopesBy = "name those that it wants with --scope"
+	if a.options.Redirect != "" {
+		a.scopesBy = "the server names those that it needs"
+	}
 	if err := a.chooseClient(ctx); err != nil {
 		return err
 	}
@@ -532,6 +536,7 @@ func (a *Attempt) save(l *Login) error {
 	if err := store.Save(l); err != nil {
 		return err
 	}
+	store.unused(store.path(l.Server, l.Issuer), l.At)
 	// ForgetPrincipals looks for the file after the permission has ended. So either it finds the file, or this finds
 	// that the permission has ended.
 	if a.options.Permits != nil && !a.options.Permits() {

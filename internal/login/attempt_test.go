@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -59,10 +60,12 @@ func TestLogin(t *testing.T) {
 			fails: "the issuer registers no client: failed to decode successful registration response: register one there by hand"},
 		"registration, HTML and 400": {set: func(w *world) { w.registration = answers(400, "text/html", "<p>client_id") },
 			fails: "the issuer registers no client: failed to decode registration error response: register one there by hand"},
-		"resource refused":               {set: func(w *world) { w.refused = true }, fails: `the issuer refused the login: "invalid_target"`},
+		"resource refused":               {set: func(w *world) { w.refused = true }, fails: `the issuer refused the login: "invalid_target"; it was asked for no scopes: name those that it wants with --scope`},
 		"resource refused, and left out": {set: func(w *world) { w.refused = true }, options: func(_ *world, o *Options) { o.NoResource = true }},
 		"issuer of another name":         {set: func(w *world) { w.named = "https://evil.example" }, fails: "they are of another issuer"},
 		"another issuer than was named":  {options: func(_ *world, o *Options) { o.ClientID, o.Issuer = "by-hand", "https://good.example" }, fails: "not of https://good.example"},
+		"an issuer that is down": {set: func(w *world) { w.issuer.Close() },
+			fails: " does not answer: nothing listens there (connection refused): try again later"},
 		"no PKCE":                        {set: func(w *world) { w.noPKCE = true }, fails: "PKCE with S256"},
 		"metadata of another resource":   {set: func(w *world) { w.resource = "https://other.example/mcp" }, fails: "they are of another resource"},
 		"metadata of another path":       {set: func(w *world) { w.resource = w.server.URL + "/mcp2" }, fails: "they are of another resource"},
@@ -396,6 +399,20 @@ func TestCanonical(t *testing.T) {
 		}
 		ssetest.Must(t, err)
 		ssetest.Want(t, address, got.String(), want)
+	}
+}
+
+// The last use of a login is none of the login before, whose file it has.
+func TestLastUse(t *testing.T) {
+	w := newWorld(t, nil)
+	o := w.options(t)
+	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server}
+	for _, which := range []string{"first", "second"} {
+		l := w.mustLogIn(t, o)
+		ssetest.Want(t, "last use of the "+which, o.Store.LastUse(l), time.Time{})
+		_, _, err := header(t, c.source(), "")
+		ssetest.Must(t, err)
+		ssetest.Want(t, which+" is used", o.Store.LastUse(l).Before(l.At), false)
 	}
 }
 

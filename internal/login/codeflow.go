@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"golang.org/x/oauth2"
 
+	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/hosts"
 )
 
@@ -21,6 +23,7 @@ type codeFlow struct {
 	issuer   *issuer
 	client   Client
 	scopes   []string // that are asked for
+	scopesBy string   // how people choose these
 	resource string   // for which the token is; empty: none is named
 	redirect string   // where the browser comes back
 
@@ -88,11 +91,20 @@ func (f *codeFlow) read(query url.Values) (answer, error) {
 		if why := query.Get("error_description"); why != "" {
 			text += fmt.Sprintf(" %.200q", why)
 		}
-		return answer{}, errors.New(text)
+		return answer{}, fmt.Errorf("%s; %s", text, f.askedFor())
 	case query.Get("code") == "":
 		return answer{}, errors.New("the answer has neither a code nor an error")
 	}
 	return answer{code: query.Get("code")}, nil
+}
+
+// askedFor says which scopes the issuer was asked for, and how people choose them.
+func (f *codeFlow) askedFor() string {
+	asked := "no scopes"
+	if len(f.scopes) > 0 {
+		asked = fmt.Sprintf("the scopes %q", clip.Long(strings.Join(f.scopes, " ")))
+	}
+	return "it was asked for " + asked + ": " + f.scopesBy
 }
 
 // exchange returns the tokens for a code.

@@ -51,6 +51,9 @@ func Canonical(address string) (*url.URL, error) {
 		return nil, errors.New("want the URL of a server, such as https://mcp.example.com/mcp")
 	}
 	at.Scheme, at.Host = strings.ToLower(at.Scheme), strings.ToLower(at.Host)
+	if at.Scheme != "https" && at.Scheme != "http" {
+		return nil, fmt.Errorf("unknown scheme %.32s: want https", at.Scheme)
+	}
 	at.User, at.Fragment, at.RawFragment = nil, "", ""
 	if !hosts.IsSecure(at) {
 		return nil, errors.New("a login needs https, or http on a loopback address: its token would be read on the way")
@@ -261,6 +264,8 @@ func (p *plan) readIssuer(ctx context.Context, g *guard, issuerURL string) error
 		addresses = append(addresses, of.Scheme+"://"+of.Host+path+"/.well-known/openid-configuration")
 	}
 	var problems []string
+	var silent *noAnswerError
+	isSilent := true // nothing has answered
 	for _, at := range addresses {
 		var found issuer
 		isThere, err := readJSON(ctx, g, at, &found)
@@ -274,9 +279,12 @@ func (p *plan) readIssuer(ctx context.Context, g *guard, issuerURL string) error
 			p.issuer = found
 			return nil
 		}
+		isSilent = isSilent && errors.As(err, &silent)
 		problems = append(problems, fmt.Sprintf("%s: %v", publicURL(at), err))
 	}
 	switch {
+	case len(problems) == len(addresses) && isSilent:
+		return fmt.Errorf("%s does not answer: %w: try again later", publicURL(issuerURL), silent)
 	case len(problems) > 0:
 		return fmt.Errorf("the issuer's metadata cannot be used: %s", strings.Join(problems, "; "))
 	case !p.isOld:
@@ -334,7 +342,7 @@ func readJSON(ctx context.Context, g *guard, at string, into any) (isThere bool,
 	request.Header.Set("User-Agent", userAgent)
 	resp, err := g.reading().Do(request)
 	if err != nil {
-		return true, plain(err)
+		return true, noAnswer(err)
 	}
 	defer resp.Body.Close()
 	switch code := resp.StatusCode; {

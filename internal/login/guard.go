@@ -172,6 +172,18 @@ func (g *guard) serverAddr() netip.Addr {
 	return g.server
 }
 
+// noAnswerError reports an address at which nothing answers now.
+type noAnswerError struct{ error }
+
+// noAnswer is plain, for a request that has got no answer.
+func noAnswer(err error) error {
+	of, ok := errors.AsType[*url.Error](err)
+	if unreached.Why(err) != "" || ok && of.Timeout() {
+		return &noAnswerError{plain(err)}
+	}
+	return plain(err)
+}
+
 // plain returns an error of net/http without the URL, which may have a secret, and in plain words where there are any.
 func plain(err error) error {
 	if why := unreached.Why(err); why != "" {

@@ -24,7 +24,8 @@ const proofPath = "/principal"
 // begin asks the issuer for its metadata, and returns what shows who a person is, with the link to it.
 func (i *TokenIssuer) begin(ctx context.Context, redirect string) (f *codeFlow, link string, err error) {
 	f = &codeFlow{guard: newGuard(nil, netip.Addr{}), client: Client{ID: i.ClientID}, scopes: i.Scopes,
-		resource: i.Resource, redirect: redirect}
+		resource: i.Resource, redirect: redirect,
+		scopesBy: "name those that clients of the gateway need with scopes: in its file"}
 	f.guard.isConfigured = true
 	var found plan
 	if err := found.readIssuer(ctx, f.guard, i.URL); err != nil {

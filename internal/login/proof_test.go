@@ -166,7 +166,7 @@ func TestProofIsRefused(t *testing.T) {
 	cookie, back := g.show(link)
 	rec := g.get(back, cookie)
 	ssetest.Want(t, "status", rec.Code, http.StatusBadGateway)
-	ssetest.WantText(t, "log", g.log.String(), "invalid_target")
+	ssetest.WantText(t, "log", g.log.String(), "invalid_target", "it was asked for the scopes", "mcp", "name those that clients of the gateway need with scopes: in its file")
 	ssetest.Want(t, "registrations", w.count("/register"), 0)
 	ssetest.Want(t, "status of the link", g.get(link).Code, http.StatusOK) // another time it may go well
 }

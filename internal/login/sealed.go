@@ -170,10 +170,7 @@ func OfPrincipals(stateDir string) (all []OfPrincipal, err error) {
 			continue
 		}
 		one := OfPrincipal{Server: e.Server, Issuer: e.Issuer, Own: e.Own, Gateway: e.Gateway, At: e.At,
-			path: path, keyID: e.KeyID}
-		if info, err := os.Stat(lockOf(path)); err == nil {
-			one.LastUse = info.ModTime()
-		}
+			path: path, keyID: e.KeyID, LastUse: lastUse(path, e.At)}
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b OfPrincipal) int {

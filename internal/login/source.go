@@ -285,7 +285,7 @@ func (s *source) authorize(ctx context.Context, refused string, log *slog.Logger
 	}
 	now := time.Now()
 	if header := l.header(now); header != "" && header != refused && !l.isDue(now) {
-		s.noteUse(now)
+		s.noteUse(l, now)
 		return header, nil
 	}
 	stalled := s.hindranceOf(l)
@@ -297,7 +297,7 @@ func (s *source) authorize(ctx context.Context, refused string, log *slog.Logger
 	case answer := <-asked:
 		header := answer.Val.(string)
 		if header != "" {
-			s.noteUse(now)
+			s.noteUse(l, now)
 		}
 		return header, answer.Err
 	case <-waiting.Done():
@@ -416,10 +416,10 @@ func (s Store) tellSources(server string) {
 }
 
 // noteUse notes the last use.
-func (s *source) noteUse(now time.Time) {
+func (s *source) noteUse(l *Login, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.noted) >= noteUseEvery {
+	if now.Sub(s.noted) >= noteUseEvery || s.noted.Before(l.At) {
 		s.noted = now
 		s.store.used(s.path, now)
 	}

@@ -283,11 +283,22 @@ func (s Store) used(path string, now time.Time) {
 
 // LastUse returns when a login was last used, as far as it is known to a minute; zero: never.
 func (s Store) LastUse(l *Login) time.Time {
-	info, err := os.Stat(lockOf(s.path(l.Server, l.Issuer)))
-	if err != nil {
+	return lastUse(s.path(l.Server, l.Issuer), l.At)
+}
+
+// lastUse returns when the login of a file was last used that was made at a time. An older use is of the login before.
+func lastUse(path string, made time.Time) time.Time {
+	info, err := os.Stat(lockOf(path))
+	if err != nil || info.ModTime().Before(made) {
 		return time.Time{}
 	}
 	return info.ModTime()
+}
+
+// unused notes that a login that was made at a time was not used yet.
+func (s Store) unused(path string, made time.Time) {
+	before := made.Add(-time.Second)
+	_ = os.Chtimes(lockOf(path), before, before) // nothing but the text of a list depends on it
 }
 
 // memorySuffix ends the name of the folder with what a server said to a login. It is beside the file of the login, and
