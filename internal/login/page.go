@@ -89,7 +89,7 @@ needs your login at the server <strong>{{.Name}}</strong>, which is at <strong>{
 {{end}}<form method="post" action="{{.Page}}">
 <input type="hidden" name="ticket" value="{{.Ticket}}">
 {{if .Shows}}<p>First you log in at <strong>{{.Shows}}</strong>, as you do for this gateway.
-{{else}}<p><label>Your token of this gateway:
+{{else}}<p><label>Your token of this gateway (in your client's settings, after Bearer):
 <input type="password" name="token" autocomplete="off" required></label>
 {{end}}<p><button>Allow, and log in</button>
 </form>
@@ -238,7 +238,7 @@ func (p *Page) serveConsent(w http.ResponseWriter, r *http.Request) {
 		p.beginProof(w, r, t, issuer)
 		return
 	}
-	principal, err := p.Principal(strings.TrimSpace(r.PostForm.Get("token")))
+	principal, err := p.Principal(pastedToken(r.PostForm.Get("token")))
 	if err != nil || principal != t.of.Own.Principal {
 		visits.noteWrong(t)
 		p.Log.Warn("login of a principal refused: the token is not the principal's", "server", p.Name)
@@ -253,6 +253,15 @@ func (p *Page) serveConsent(w http.ResponseWriter, r *http.Request) {
 	p.beginLogin(w, r, t, func(a *Attempt) {
 		p.leadOn(w, siteOf(a.Issuer()), a.Link(), "You go on to "+siteOf(a.Issuer())+".")
 	})
+}
+
+// pastedToken returns the token in what somebody has pasted, which may be the value of the header.
+func pastedToken(text string) string {
+	text = strings.TrimSpace(text)
+	if kind, token, ok := strings.Cut(text, " "); ok && strings.EqualFold(kind, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	return text
 }
 
 // issuerOf returns where the principal of a ticket shows that it is the one; nil: it types its token.
@@ -372,6 +381,7 @@ func (p *Page) serveDone(w http.ResponseWriter, r *http.Request) {
 	default:
 		p.setCookie(w, loginCookie, "", -1)
 		p.say(w, http.StatusOK,
-			"You are logged in. Go back to your client, which can call again; you can close this page.")
+			"You are logged in. The clients of "+v.of.Own.Principal+" at this gateway act as you at "+p.Name+" now. Go "+
+				"back to yours, which can call again; you can close this page.")
 	}
 }

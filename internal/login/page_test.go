@@ -152,6 +152,24 @@ func (g *gate) wantLoggedIn(principal string, want bool) {
 	ssetest.Want(g.t, principal+" is logged in", g.of(principal, "client").LoggedIn(), want)
 }
 
+// A token that is pasted with the words before it in the settings of a client is the token.
+func TestPastedToken(t *testing.T) {
+	for text, want := range map[string]string{
+		"TOKEN": "TOKEN", " TOKEN\r\n": "TOKEN", "Bearer TOKEN": "TOKEN", "bearer  TOKEN ": "TOKEN", "Bearer": "Bearer", "Basic TOKEN": "Basic TOKEN",
+	} {
+		ssetest.Want(t, text, pastedToken(text), want)
+	}
+}
+
+// The log says what the issuer of a server was asked for, if it refuses the login of a principal.
+func TestLoginOfAPrincipalIsRefused(t *testing.T) {
+	g := newGate(t, newWorld(t, func(w *world) { w.refused, w.scopes = true, []string{"read", "write"} }))
+	cookie, back := g.begin(g.ticket("alice", "client"), "alice")
+	g.get(back, cookie)
+	ssetest.WantText(t, "last page", g.get(ownPage+"/done", cookie).Body.String(), "The login has failed")
+	ssetest.WantText(t, "log", g.log.String(), "invalid_target", "read write", "the server names those that it needs")
+}
+
 // The login of a principal is made at the page, and used for that principal alone.
 func TestLoginOfAPrincipal(t *testing.T) {
 	g := newGate(t, newWorld(t, nil))
@@ -168,7 +186,7 @@ func TestLoginOfAPrincipal(t *testing.T) {
 	ssetest.Want(t, "status", rec.Code, http.StatusSeeOther)
 	ssetest.Want(t, "the browser goes to", rec.Header().Get("Location"), ownPage+"/done")
 	rec = g.get(ownPage+"/done", cookie)
-	ssetest.WantText(t, "last page", rec.Body.String(), "You are logged in.")
+	ssetest.WantText(t, "last page", rec.Body.String(), "You are logged in. The clients of alice at this gateway act as you at notes now.")
 	ssetest.WantText(t, "cookie", rec.Result().Cookies()[0].String(), "Max-Age=0")
 	g.wantLoggedIn("alice", true)
 	g.wantLoggedIn("bob", false)
