@@ -117,7 +117,7 @@ func (c Credentials) linkText(link string) string {
 			"for that user alone, and good for five minutes. " + asks
 	}
 	return "Log in at " + link + " and then call again. Show this link to the user: the login is done in a browser " +
-		"on this machine."
+		"on this machine. If the browser is on another machine, have the user run in a terminal here: " + c.Command
 }
 
 // Begin begins a login, unless one waits for its person already, here or in another process of this user, and returns

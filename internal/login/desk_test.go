@@ -84,7 +84,7 @@ func TestLoginThatWasGivenUp(t *testing.T) {
 	text, link, done := c.Ask(t.Context())
 	ssetest.Want(t, "link", link, second)
 	ssetest.Want(t, "done", done, false)
-	ssetest.WantText(t, "text", text, second)
+	ssetest.WantText(t, "text", text, second, "If the browser is on another machine, have the user run in a terminal here: sse-server login X")
 	// Without links, those who ask may not know the command, which may have a path or a key.
 	c.Links = false
 	text, link, _ = c.Ask(t.Context())
