@@ -84,7 +84,8 @@ type Config struct {
 	// there are principals.
 	OperatorNames []string `hidden:"" name:"operators" sep:"none" empty:""`
 
-	pageClient string // of oauth: the client with which the page logs in, "" for none
+	unnamed    []string // where tokens without a principal are
+	pageClient string   // of oauth: the client with which the page logs in, "" for none
 
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
@@ -121,7 +122,7 @@ type Config struct {
 		NoResource   bool     `help:"Do not say for which server the token is, for an issuer that refuses that. A hostile server could then use the token at others."`
 		Port         uint16   `placeholder:"PORT" help:"Port of 127.0.0.1 at which the browser comes back. Without it, that of the login before with --client-id, or else a free one."`
 		NoBrowser    bool     `help:"Print the address instead of opening a browser, and take the one at which the browser ends. Without a display, and over SSH, that is so anyway."`
-	} `cmd:"" name:"login" help:"Log in at a remote server in the browser, once for all clients of this machine: sse-server login https://mcp.example.com/mcp. The requests to it then carry the login, which is renewed as needed."`
+	} `cmd:"" name:"login" help:"Log in at a remote server in the browser, once for all clients of this machine: sse-server login https://mcp.example.com/mcp. It waits 5 minutes for you. The requests to it then carry the login, which is renewed as needed."`
 	LogOut struct {
 		Target    string `arg:"" optional:"" name:"url-or-name" help:"URL of the server, or its name in the file of --config."`
 		Principal string `placeholder:"NAME" help:"End the login that this principal of a gateway has there, in place of the one for all clients."`
@@ -646,6 +647,11 @@ func (s *Server) Given(option string) bool { return s.given[option] != "" }
 // refuse returns an error about an option.
 func (s *Server) refuse(option, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", s.Place(option), fmt.Sprintf(format, args...))
+}
+
+// refuseFor returns an error about an option of a server, which the top level may have for all servers.
+func (c *Config) refuseFor(s *Server, option, format string, args ...any) error {
+	return fmt.Errorf("%s: %s", cmp.Or(s.given[option], c.Place(option)), fmt.Sprintf(format, args...))
 }
 
 // warn adds a warning.

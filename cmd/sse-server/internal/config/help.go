@@ -20,8 +20,12 @@ func helpText(parser *kong.Kong, ctx *kong.Context, all bool) (string, error) {
 		command = nil
 		ctx.Path = ctx.Path[:1]
 	} else {
-		fmt.Fprintf(&b, "Usage: sse-server %s [-- command args...]\n", strings.Replace(command.Summary(), "[flags]", "",
-			1)+"[flags]")
+		served := " [-- command args...]"
+		if takesNoCommand(command.Name) {
+			served = ""
+		}
+		fmt.Fprintf(&b, "Usage: sse-server %s%s\n", strings.Replace(command.Summary(), "[flags]", "", 1)+"[flags]",
+			served)
 	}
 	for _, flag := range parser.Model.Flags {
 		if !all && (command != nil || !flag.Tag.Has("common")) {

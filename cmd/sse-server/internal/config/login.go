@@ -30,7 +30,7 @@ func (c *Config) aimLogin(stateDir string) error {
 	case c.LogIn.ClientSecret != "" && c.LogIn.ClientID == "":
 		return c.refuse("client-secret", "has no effect without --client-id")
 	case c.LogIn.ClientID != "" && c.LogIn.Issuer == "":
-		return c.refuse("client-id", "also needs --issuer: a client id goes to no issuer that a server names")
+		return c.refuse("client-id", "name the issuer too, with --issuer: a client id is sent only to an issuer that you name")
 	case strings.Contains(*target, "://"):
 		server, err := login.URLOf(stateDir, *target)
 		if err == nil {
@@ -41,6 +41,9 @@ func (c *Config) aimLogin(stateDir string) error {
 		}
 		c.URL, c.Config, *target = server, "", ""
 		c.given["url"] = "--url"
+	case strings.ContainsAny(*target, "./") && c.Config == "":
+		at, _, _ := strings.Cut(*target, "?") // a query may be a key
+		return fmt.Errorf("%s: %s is no URL: put https:// before it; for the name of a server add --config FILE", c.Does, at)
 	case *target != "" && c.Config == "":
 		return fmt.Errorf("%s: want the URL of the server, as in: %s; or --config too, with the file in which %s is",
 			c.Does, example, *target)
@@ -79,17 +82,17 @@ func (s *Server) useLogin(c *Config) error {
 	own, strangers := s.ownCredentials(), c.strangers()
 	switch at, unsafe := login.Canonical(s.remote.Address); {
 	case s.LoginUse == perPrincipal && own != "":
-		return s.refuse(loginKey, "contradicts the credentials that are configured: leave out one of them")
+		return c.refuseFor(s, loginKey, "contradicts the credentials that are configured: leave out one of them")
 	case s.LoginUse == perPrincipal && unsafe != nil:
-		return s.refuse(loginKey, "%v", unsafe)
+		return c.refuseFor(s, loginKey, "%v", unsafe)
 	case s.LoginUse == perPrincipal && c.isAboutLogin():
 		return nil // no login of the user of the program is used
 	case s.LoginUse == perPrincipal:
 		return s.useOwnLogins(c)
 	case s.LoginUse == "shared" && own != "":
-		return s.refuse(loginKey, "contradicts the credentials that are configured: leave out one of them")
+		return c.refuseFor(s, loginKey, "contradicts the credentials that are configured: leave out one of them")
 	case s.LoginUse == "shared" && unsafe != nil:
-		return s.refuse(loginKey, "%v", unsafe)
+		return c.refuseFor(s, loginKey, "%v", unsafe)
 	case s.LoginUse == "off", unsafe != nil, c.StateDir == "":
 	case own != "":
 		s.warnOfLogin(c, at.String(), own+" has credentials for it", "leave these out")

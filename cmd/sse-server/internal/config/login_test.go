@@ -28,10 +28,15 @@ func TestLoginNamesAServer(t *testing.T) {
 		"a name without file":  {args: []string{"logout", "docs"}, fails: "logout: want the URL of the server"},
 		"no https":             {args: []string{"login", "http://mcp.example.com/mcp"}, fails: "a login needs https"},
 		"a command":            {args: []string{"login", "own", "-c", file}, fails: "there is no remote server"},
+		"a URL without scheme": {args: []string{"login", "mcp.example.com/mcp?key=x"}, fails: "login: mcp.example.com/mcp is no URL: put https:// before it; for the name of a server add --config FILE"},
+		"another scheme":       {args: []string{"login", "htp://mcp.example.com/mcp"}, fails: "login: unknown scheme htp: want https"},
+		"two of them":          {args: []string{"login", "https://mcp.example.com/mcp", "extra"}, fails: "unexpected argument extra: login takes one URL or name"},
+		"two URLs":             {args: []string{"logout", "https://mcp.example.com/mcp", "https://a"}, fails: "unexpected argument https://a: logout takes one URL or name"},
+		"logins of one":        {args: []string{"logins", "https://a"}, fails: "unexpected argument https://a: logins takes none"},
 		"an unknown name":      {args: []string{"login", "dogs", "-c", file}, fails: `no server or view is called "dogs"`},
 		"login of each person": {args: []string{"login", "notes", "-c", ofPersons}, fails: "login: notes has login: per-principal: each person logs in by the link that their own client gets"},
 		"logout of a person":   {args: []string{"logout", "notes", "-c", ofPersons}, server: "https://notes.example.com/mcp"},
-		"client-id alone":      {args: []string{"login", "https://mcp.example.com/mcp", "--client-id", "x"}, fails: "--client-id: also needs --issuer"},
+		"client-id alone":      {args: []string{"login", "https://mcp.example.com/mcp", "--client-id", "x"}, fails: "--client-id: name the issuer too, with --issuer: a client id is sent only to an issuer that you name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			loaded, err := Load(c.args, clitest.Environment(clitest.State(t)), new(Config))

@@ -160,12 +160,12 @@ func (c *Config) readPairs(s *Server, option string, pairs []string, lookupEnv f
 		name, text, _ := strings.Cut(pair, "=")
 		value := keys[name]
 		if value == nil {
-			return s.refuse(option, "unknown key %q, want one of %s", name,
+			return c.refuseFor(s, option, "unknown key %q, want one of %s", name,
 				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 		}
 		*value, err = c.expand(text, s.expansion(lookupEnv))
 		if err != nil {
-			return s.refuse(option, "%s: %v", name, err)
+			return c.refuseFor(s, option, "%s: %v", name, err)
 		}
 	}
 	return nil

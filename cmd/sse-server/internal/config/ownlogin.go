@@ -33,6 +33,8 @@ func (s *Server) useOwnLogins(c *Config) error {
 	case len(c.OAuth) > 0 && c.pageClient == "":
 		wrong = "the page of a login has people show at the issuer of oauth who they are: want page-client-id in " +
 			"oauth too, a public client that may redirect to " + c.publicBase() + c.loginPath(s) + "/principal"
+	case err == nil && public.Scheme == "http":
+		wrong = "public-url has http: browsers must come by https, as with https://gw.example.com"
 	case !isPublic:
 		wrong = "want public-url too, with https: the address at which browsers reach this gateway, such as " +
 			"https://gw.example.com"
@@ -45,12 +47,15 @@ func (s *Server) useOwnLogins(c *Config) error {
 	case s.Sessions == "shared":
 		wrong = "clients with a login each cannot share a session: want sessions: per-connection"
 	case s.Warm != nil && *s.Warm > 0:
-		wrong = "a session before its client has no login: want no warm"
+		wrong = "a session started before its client comes has no login: leave warm out"
 	case slices.ContainsFunc(c.Endpoints(), func(other *Server) bool { return other.Name == loginKey }):
 		wrong = "the pages of logins are at /login, which is the path of a server: want another name for that"
 	}
 	if wrong != "" {
-		return s.refuse(loginKey, "per-principal: %s", wrong)
+		return c.refuseFor(s, loginKey, "per-principal: %s", wrong)
+	}
+	for _, place := range c.unnamed {
+		c.warn("%s: no name: write alice:TOKEN, so that the page of a login can say whose it is", place)
 	}
 	s.remote.Credentials = login.Credentials{StateDir: c.StateDir, Server: s.remote.Address,
 		Header: login.HeaderText(s.remote.Header),
@@ -95,14 +100,14 @@ func (s *Server) readLoginClient(c *Config, lookupEnv func(string) (string, bool
 	at, err := url.Parse(s.loginIssuer)
 	switch {
 	case s.LoginUse != perPrincipal:
-		return s.refuse(loginClientKey, "has no effect without login: per-principal: "+
+		return c.refuseFor(s, loginClientKey, "has no effect without login: per-principal: "+
 			"else name the client when you log in, with sse-server login --client-id ID --issuer URL")
 	case s.owner != ours:
-		return s.refuse(loginClientKey, "the file of a client cannot have it: write the server into a file of your own")
+		return c.refuseFor(s, loginClientKey, "the file of a client cannot have it: write the server into a file of your own")
 	case client.ID == "" || s.loginIssuer == "":
-		return s.refuse(loginClientKey, "want client-id and issuer: a client id goes to no issuer that a server names")
+		return c.refuseFor(s, loginClientKey, "want client-id and issuer: a client id is sent only to an issuer that you name")
 	case err != nil || !hosts.IsSecure(at) || at.User != nil:
-		return s.refuse(loginClientKey, "issuer: want a URL such as https://login.example.com")
+		return c.refuseFor(s, loginClientKey, "issuer: want a URL such as https://login.example.com")
 	}
 	s.loginClient = client
 	return nil

@@ -26,7 +26,7 @@ func TestOwnLoginsAreRefused(t *testing.T) {
 		"a path before it":       {file: "public-url: https://gw.example.com/team/\n" + auth + notes + "}\n"},
 		"no authentication":      {file: public + notes + "}\n", want: "without authentication there are no principals: want auth-tokens-file or oauth"},
 		"no public-url":          {file: auth + notes + "}\n", want: "want public-url too, with https"},
-		"public-url without TLS": {file: "public-url: http://gw.example.com\n" + auth + notes + "}\n", want: "want public-url too, with https"},
+		"public-url without TLS": {file: "public-url: http://gw.example.com\n" + auth + notes + "}\n", want: "public-url has http: browsers must come by https"},
 		"oauth":                  {file: public + "oauth: {issuer: \"https://issuer.example.com\", page-client-id: page}\n" + notes + "}\n"},
 		"oauth without a client": {file: public + auth + "oauth: {issuer: \"https://issuer.example.com\"}\n" + notes + "}\n", want: "may redirect to https://gw.example.com/login/notes/principal"},
 		"a client":               {file: public + auth + notes + ", login-client: {client-id: c, client-secret: s, issuer: \"https://i.example.com\"}}\n"},
@@ -35,7 +35,7 @@ func TestOwnLoginsAreRefused(t *testing.T) {
 		"a key that is not kept": {file: public + auth + notes + "}\n", env: map[string]string{"STATE_DIRECTORY": "/dev/null/x"}, want: "the key that seals the logins is not kept"},
 		"stdio":                  {file: public + auth + notes + "}\n", args: "stdio", want: "stdio has one client"},
 		"shared sessions":        {file: public + auth + notes + ", sessions: shared}\n", want: "cannot share a session"},
-		"warm sessions":          {file: public + auth + notes + ", warm: 1}\n", want: "want no warm"},
+		"warm sessions":          {file: public + auth + notes + ", warm: 1}\n", want: "a session started before its client comes has no login: leave warm out"},
 		"credentials":            {file: public + auth + notes + ", header: {Authorization: Bearer x}}\n", want: "contradicts the credentials"},
 		"no https":               {file: public + auth + strings.Replace(notes, "https://mcp", "http://mcp", 1) + "}\n", want: "a login needs https"},
 		"a server called login":  {file: public + auth + notes + "}\n  login: {url: \"https://x.example.com/mcp\"}\n", want: "the path of a server"},
@@ -56,6 +56,26 @@ func TestOwnLoginsAreRefused(t *testing.T) {
 			ssetest.Want(t, "each has its own", loaded.Each()[0].Remote().IsPerPrincipal(), c.args != "login notes")
 		})
 	}
+}
+
+// A token without a name is warned of: the page of a login names whose it is.
+func TestTokensWithoutANameAreWarnedOf(t *testing.T) {
+	tokens := clitest.WriteFile(t, "tokens", "alice:"+strings.Repeat("a", 20)+"\n"+strings.Repeat("b", 20)+"\n")
+	for login, want := range map[string]string{
+		"per-principal": tokens + ":2: no name: write alice:TOKEN, so that the page of a login can say whose it is",
+		"shared":        "",
+	} {
+		file := clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com\nauth-tokens-file: "+tokens+
+			"\nservers:\n  notes: {url: \"https://mcp.example.com/mcp\", login: "+login+"}\n")
+		ssetest.Want(t, login, strings.Join(mustLoad(t, clitest.State(t), "-c", file).Warnings, "\n"), want)
+	}
+}
+
+// An option that the top level has for all servers is called by its place there.
+func TestLoginClientOfTheTopLevel(t *testing.T) {
+	file := clitest.WriteFile(t, "gw.yaml", "login-client: {client-id: c, issuer: \"https://i.example.com\"}\nservers:\n  notes: {url: \"https://mcp.example.com/mcp\"}\n")
+	_, err := Load([]string{"-c", file}, clitest.Environment(clitest.State(t)), new(Config))
+	ssetest.WantText(t, "error", err, filepath.Base(file)+":1:15: login-client: has no effect without login: per-principal")
 }
 
 // The page of a server is at its name below /login, and takes the tokens of those who may use the server.

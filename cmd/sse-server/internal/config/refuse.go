@@ -90,6 +90,12 @@ func placeOf(word string, args []string) string {
 	if i > 0 && !strings.HasPrefix(args[0], "-") { // check, for example
 		program += args[0] + " "
 	}
+	if i > 0 && takesNoCommand(args[0]) {
+		if args[0] == "logins" {
+			return "logins takes none"
+		}
+		return args[0] + " takes one URL or name"
+	}
 	before := func(n int) string { return args[max(0, i-n)] } // with i > 0
 	switch {
 	case strings.HasPrefix(word, "—"), strings.HasPrefix(word, "–"):
@@ -108,6 +114,11 @@ func placeOf(word string, args []string) string {
 		command = asTyped(args[i:])
 	}
 	return "the command to serve goes after --, as in: " + program + "-- " + command
+}
+
+// takesNoCommand reports whether a command of the program serves nothing, so that no command of a server follows it.
+func takesNoCommand(name string) bool {
+	return slices.Contains([]string{"login", "logout", "logins"}, name)
 }
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./\\-]+$`)

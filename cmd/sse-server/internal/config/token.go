@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"regexp"
 	"runtime"
@@ -50,6 +51,7 @@ func (c *Config) readTokens() error {
 			name := hmac.New(sha256.New, []byte(cmp.Or(string(c.IDKey), processKey)))
 			name.Write([]byte("principal of " + line))
 			principal, token = "token-"+hex.EncodeToString(name.Sum(nil)[:8]), line
+			c.unnamed = append(c.unnamed, fmt.Sprintf("%s:%d", path, i+1))
 		}
 		wrong := ""
 		switch {
