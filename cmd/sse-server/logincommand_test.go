@@ -47,3 +47,23 @@ func TestPortOfALogin(t *testing.T) {
 		ssetest.WantText(t, "output", out, "Scopes: read write.")
 	}
 }
+
+// The help of the commands about logins names no command of a server, and says how long a login waits.
+func TestHelpOfLogins(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"login", "logout", "logins"} {
+		p := launchWith(t, clitest.State(t), name, "--help")
+		p.wantExit(exit.OK)
+		ssetest.WantText(t, name, p.out.String(), "Usage: sse-server "+name)
+		ssetest.Want(t, name+" names a command", strings.Contains(p.out.String(), "command args"), false)
+		ssetest.Want(t, name+" says how long it waits", strings.Contains(p.out.String(), "It waits 5 minutes"), name == "login")
+	}
+}
+
+// Before it waits for anybody, login says whom it asks.
+func TestLoginSaysWhomItAsks(t *testing.T) {
+	t.Parallel()
+	p := launchWith(t, clitest.State(t), "login", "http://127.0.0.1:1/mcp")
+	p.wantExit(exit.Failure)
+	ssetest.WantText(t, "stderr", p.log.String(), "Asking http://127.0.0.1:1/mcp what it wants …\nsse-server: the server at 127.0.0.1:1 cannot be asked: nothing listens there (connection refused)")
+}

@@ -70,6 +70,7 @@ func (cmd *Command) Login(c *config.Config) int {
 	ctx, interrupted, stop := cmd.interruptible()
 	defer stop()
 	remote := server.Remote()
+	fmt.Fprintf(cmd.Stderr, "Asking %s what it wants …\n", remote.Place())
 	attempt, err := login.Begin(ctx, login.Options{
 		Server: remote.Address, Header: remote.Header, Store: login.NewStore(c.StateDir),
 		ClientID: c.LogIn.ClientID, ClientSecret: secret, Issuer: c.LogIn.Issuer, Scopes: c.LogIn.Scope,
