@@ -381,7 +381,7 @@ func (p *Page) serveDone(w http.ResponseWriter, r *http.Request) {
 	default:
 		p.setCookie(w, loginCookie, "", -1)
 		p.say(w, http.StatusOK,
-			"You are logged in. The clients of "+v.of.Own.Principal+" at this gateway act as you at "+p.Name+" now. Go "+
-				"back to yours, which can call again; you can close this page.")
+			"You are logged in. The clients of "+v.of.Own.Principal+" at this gateway act as you at "+p.Name+" now. "+
+				"Go back to yours, which can call again; you can close this page.")
 	}
 }

@@ -30,7 +30,8 @@ func (c *Config) aimLogin(stateDir string) error {
 	case c.LogIn.ClientSecret != "" && c.LogIn.ClientID == "":
 		return c.refuse("client-secret", "has no effect without --client-id")
 	case c.LogIn.ClientID != "" && c.LogIn.Issuer == "":
-		return c.refuse("client-id", "name the issuer too, with --issuer: a client id is sent only to an issuer that you name")
+		return c.refuse("client-id", "name the issuer too, with --issuer: a client id is sent only to an issuer that "+
+			"you name")
 	case strings.Contains(*target, "://"):
 		server, err := login.URLOf(stateDir, *target)
 		if err == nil {
@@ -43,7 +44,8 @@ func (c *Config) aimLogin(stateDir string) error {
 		c.given["url"] = "--url"
 	case strings.ContainsAny(*target, "./") && c.Config == "":
 		at, _, _ := strings.Cut(*target, "?") // a query may be a key
-		return fmt.Errorf("%s: %s is no URL: put https:// before it; for the name of a server add --config FILE", c.Does, at)
+		return fmt.Errorf("%s: %s is no URL: put https:// before it; for the name of a server add --config FILE",
+			c.Does, at)
 	case *target != "" && c.Config == "":
 		return fmt.Errorf("%s: want the URL of the server, as in: %s; or --config too, with the file in which %s is",
 			c.Does, example, *target)

@@ -103,9 +103,11 @@ func (s *Server) readLoginClient(c *Config, lookupEnv func(string) (string, bool
 		return c.refuseFor(s, loginClientKey, "has no effect without login: per-principal: "+
 			"else name the client when you log in, with sse-server login --client-id ID --issuer URL")
 	case s.owner != ours:
-		return c.refuseFor(s, loginClientKey, "the file of a client cannot have it: write the server into a file of your own")
+		return c.refuseFor(s, loginClientKey, "the file of a client cannot have it: write the server into a file of "+
+			"your own")
 	case client.ID == "" || s.loginIssuer == "":
-		return c.refuseFor(s, loginClientKey, "want client-id and issuer: a client id is sent only to an issuer that you name")
+		return c.refuseFor(s, loginClientKey, "want client-id and issuer: a client id is sent only to an issuer that "+
+			"you name")
 	case err != nil || !hosts.IsSecure(at) || at.User != nil:
 		return c.refuseFor(s, loginClientKey, "issuer: want a URL such as https://login.example.com")
 	}
