@@ -33,8 +33,7 @@ func TestDocumentsAtARealIssuer(t *testing.T) {
 		"  notes: {url: %[3]q, login: per-principal}\n  mail: {url: %[3]q, login: shared}\n",
 		publicHost, writeTokensOfTwo(t), base+"/jwt/mcp"), 0o600))
 	g := startGateway(t, "--config", file)
-	at, err := url.Parse(g.url)
-	ssetest.Must(t, err)
+	at := localURL(t, g)
 	gatewayAt <- &url.URL{Scheme: at.Scheme, Host: at.Host}
 	logInByPage(t, g, "alice")
 	wantWorks(t, g, "alice")

@@ -60,15 +60,24 @@ func (p byPublicURL) RoundTrip(asked *http.Request) (*http.Response, error) {
 // publicClient returns a client that reaches a gateway by its public address, with a token or, as a browser, without.
 func publicClient(t *testing.T, g *gateway, token string) *http.Client {
 	t.Helper()
-	at, err := url.Parse(g.url)
-	ssetest.Must(t, err)
+	at := localURL(t, g)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	t.Cleanup(transport.CloseIdleConnections)
 	jar, _ := cookiejar.New(nil)
 	return &http.Client{Transport: byPublicURL{transport, at, token}, Jar: jar}
 }
 
+// localURL returns the URL of the server at the address where the gateway listens, as the log has it: it prints the
+// public one.
+func localURL(t *testing.T, g *gateway) *url.URL {
+	t.Helper()
+	at, err := url.Parse(g.awaitMatch("the URL here", &g.log, urlInLog))
+	ssetest.Must(t, err)
+	return at
+}
+
 var (
+	urlInLog    = regexp.MustCompile(`"msg":"serving".*?"(https?://[^"]+/mcp)"`)
 	pageLink    = regexp.MustCompile(`https://` + publicHost + `/login/notes\?ticket=(\w+)`)
 	leadsOn     = regexp.MustCompile(`http-equiv="refresh" content="0;url=([^"]+)"`)
 	tokensOfTwo = map[string]string{"alice": "alice-0123456789abcdef", "bob": "bob-0123456789abcdef"}
@@ -154,7 +163,6 @@ func TestPrincipalOfAnIssuerLogsInWithABrowser(t *testing.T) {
 	t.Parallel()
 	issuer := startIssuer(t)
 	g := startGateway(t, "--config", fileOfOwnLogins(t, withTLS(t)+"oauth: {issuer: "+strconv.Quote(issuer)+", page-client-id: page}\nscopes: [mcp]\n"))
-	g.url = "https://" + g.awaitMatch("the address", &g.log, regexp.MustCompile(`"addr":"([^"]+)"`)) // it prints the public URL
 	alice := tokenOf(t, issuer, notesURL)
 	logInWithChromium(t, g, map[string]string{"link": wantMissing(t, g, alice)})
 	wantWorks(t, g, alice)
@@ -206,8 +214,7 @@ func logInWithChromium(t *testing.T, g *gateway, about map[string]string) {
 		t.Fatal("a program is missing: apt-get install chromium")
 	}
 	npm(t, "playwright-core/package.json")
-	at, err := url.Parse(g.url)
-	ssetest.Must(t, err)
+	at := localURL(t, g)
 	about["executablePath"], about["gateway"] = browser, at.Host
 	text, _ := json.Marshal(about)
 	use := exec.CommandContext(t.Context(), node(t), "principal.mjs", string(text))

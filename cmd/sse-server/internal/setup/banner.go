@@ -13,8 +13,8 @@ import (
 // Banner shows the URL of each server, a first command, and what to paste into which client.
 // elsewhere is the address for other machines, which may be empty.
 func Banner(w io.Writer, base, elsewhere string, c *config.Config) {
-	first, isOAuth := c.Each()[0], len(c.OAuth) > 0
-	if isOAuth { // which tokens are for
+	first := c.Each()[0]
+	if c.PublicURL != "" { // the address that users type, and with oauth the one that tokens are for
 		base, elsewhere = strings.TrimSuffix(c.PublicURL, "/"), ""
 	}
 	what := c.Title(first)

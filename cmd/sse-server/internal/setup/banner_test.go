@@ -23,11 +23,12 @@ func bannerAt(t *testing.T, base string, args ...string) string {
 	return out.String()
 }
 
-// Each client gets the URL, and a token if it needs one in its command. With OAuth the address
-// is that which tokens are for, and some clients get one themselves.
+// Each client gets the URL, and a token if it needs one in its command. The address is the
+// public one, if there is one. With OAuth tokens are for that, and some clients get one themselves.
 func TestBanner(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:"+tokenOfAlice+"\n")
 	oauth := clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com/\nprefix: /x\noauth: {issuer: https://login.example.com}\n")
+	public := clitest.WriteFile(t, "gw.yaml", "public-url: https://gw.example.com/\nauth-tokens-file: "+tokens+"\n")
 	const local = "http://localhost:1/mcp"
 	clients := []string{"curl", "Inspector", "Trae", "Claude Code", "Cursor", "VS Code"}
 	token := regexp.MustCompile(`Bearer (TOKEN|\$\{env:TOKEN\}|\$\{input:token\})"`)
@@ -40,6 +41,7 @@ func TestBanner(t *testing.T) {
 		"child":  {[]string{"--", "npx", "-y", "server"}, local, 0},
 		"tokens": {[]string{"--addr", ":0", "--auth-tokens-file", tokens}, local, 6},
 		"OAuth":  {[]string{"-c", oauth}, "https://gw.example.com/x/mcp", 3},
+		"public": {[]string{"-c", public}, "https://gw.example.com/mcp", 6},
 	} {
 		text := bannerAt(t, "http://localhost:1", tc.args...)
 		for i, client := range clients {
