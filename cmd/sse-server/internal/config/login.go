@@ -44,8 +44,12 @@ func (c *Config) aimLogin(stateDir string) error {
 		c.given["url"] = "--url"
 	case strings.ContainsAny(*target, "./") && c.Config == "":
 		at, _, _ := strings.Cut(*target, "?") // a query may be a key
-		return fmt.Errorf("%s: %s is no URL: put https:// before it; for the name of a server add --config FILE",
-			c.Does, at)
+		scheme := "https://"
+		if host, _, _ := strings.Cut(at, "/"); httpcheck.IsLoopback(host) {
+			scheme = "http://"
+		}
+		return fmt.Errorf("%s: %s is no URL: put %s before it; for the name of a server add --config FILE", c.Does, at,
+			scheme)
 	case *target != "" && c.Config == "":
 		return fmt.Errorf("%s: want the URL of the server, as in: %s; or --config too, with the file in which %s is",
 			c.Does, example, *target)

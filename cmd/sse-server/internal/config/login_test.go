@@ -29,6 +29,7 @@ func TestLoginNamesAServer(t *testing.T) {
 		"no https":             {args: []string{"login", "http://mcp.example.com/mcp"}, fails: "a login needs https"},
 		"a command":            {args: []string{"login", "own", "-c", file}, fails: "there is no remote server"},
 		"a URL without scheme": {args: []string{"login", "mcp.example.com/mcp?key=x"}, fails: "login: mcp.example.com/mcp is no URL: put https:// before it; for the name of a server add --config FILE"},
+		"without scheme, here": {args: []string{"login", "localhost:8080/mcp"}, fails: "login: localhost:8080/mcp is no URL: put http:// before it"},
 		"another scheme":       {args: []string{"login", "htp://mcp.example.com/mcp"}, fails: "login: unknown scheme htp: want https"},
 		"two of them":          {args: []string{"login", "https://mcp.example.com/mcp", "extra"}, fails: "unexpected argument extra: login takes one URL or name"},
 		"two URLs":             {args: []string{"logout", "https://mcp.example.com/mcp", "https://a"}, fails: "unexpected argument https://a: logout takes one URL or name"},
