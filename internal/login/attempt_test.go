@@ -81,6 +81,8 @@ func TestLogin(t *testing.T) {
 		}, fails: "/mcp (a page for browsers): check the path"},
 		"a server that does not work": {set: func(w *world) { w.isNoMCP, w.noResource, w.noMetadata = says(503, "text/html", ""), true, true },
 			fails: "/mcp does not work now (503 Service Unavailable): try again later"},
+		"a redirect": {set: func(w *world) { w.isNoMCP, w.noResource, w.noMetadata = says(302, "text/plain", ""), true, true },
+			fails: "/mcp takes no request without a login (302 Found), and names no issuer: check the address"},
 		"access without a login": {set: func(w *world) {
 			w.isNoMCP, w.noResource, w.noMetadata = says(403, "application/json", "{}"), true, true
 		}, fails: "refuses access (403 Forbidden), and names no issuer: if it wants a key, serve it with --header 'Authorization: Bearer KEY'"},

@@ -140,8 +140,11 @@ func (r reply) fault(server *url.URL) error {
 			"with --header 'Authorization: Bearer KEY'", at, r.status)
 	case r.code >= http.StatusInternalServerError:
 		return fmt.Errorf("the server at %s does not work now (%s): try again later", at, r.status)
+	case r.code < 300, r.code == http.StatusNotFound, r.code == http.StatusMethodNotAllowed, r.code == http.StatusGone:
+		return fmt.Errorf("no MCP server at %s (%s): check the path, usually /mcp or /sse", at, r.status)
 	}
-	return fmt.Errorf("no MCP server at %s (%s): check the path, usually /mcp or /sse", at, r.status)
+	return fmt.Errorf("the server at %s takes no request without a login (%s), and names no issuer: check the address",
+		at, r.status)
 }
 
 // ask sends the server a request without a token. A server that has no POST at its URL, as with HTTP+SSE, is asked with
