@@ -48,7 +48,20 @@ type Asker struct {
 	Values context.Context
 }
 
-type key struct{}
+type (
+	key        struct{}
+	openingKey struct{}
+)
+
+// Opening returns a context for the requests that open a session with a server: what it says to them, it says of all
+// sessions.
+func Opening(ctx context.Context) context.Context { return context.WithValue(ctx, openingKey{}, true) }
+
+// IsOpening reports whether a request opens a session.
+func IsOpening(ctx context.Context) bool {
+	is, _ := ctx.Value(openingKey{}).(bool)
+	return is
+}
 
 // NewContext returns a copy of ctx with a.
 func NewContext(ctx context.Context, a *Asker) context.Context {

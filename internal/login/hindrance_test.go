@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -91,17 +92,20 @@ func TestLoginThatLacksAScopeForSessions(t *testing.T) {
 	c := Credentials{StateDir: filepath.Dir(o.Store.dir), Server: o.Server, Command: "sse-server login X"}
 	_, _, err := header(t, c.source(), "")
 	ssetest.Must(t, err)
-	refuse := func(asks bool) (full string) {
-		_, full, _, _ = c.Advise(t.Context(), &http.Response{StatusCode: http.StatusForbidden,
+	refuse := func(ctx context.Context, asks bool) (full string) {
+		_, full, _, _ = c.Advise(ctx, &http.Response{StatusCode: http.StatusForbidden,
 			Header:  http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="write"`}},
 			Request: &http.Request{Method: http.MethodPost, Header: http.Header{"Authorization": {"Bearer " + l.Access}}}}, asks)
 		return full
 	}
-	full := refuse(true)
+	full := refuse(t.Context(), true)
 	ssetest.WantText(t, "advice", full, `lacks the scope "write": run in a terminal: sse-server login X --scope read --scope write`)
 	_, is := c.Hindered()
 	ssetest.Want(t, "hindered by a call", is, false)
-	refuse(false)
+	refuse(t.Context(), false)
+	_, is = c.Hindered()
+	ssetest.Want(t, "hindered by a call in a session without a client", is, false)
+	refuse(asker.Opening(t.Context()), false)
 	text, _, done := c.Ask(t.Context())
 	ssetest.Want(t, "done", done, false)
 	ssetest.Want(t, "what clients are told", text, "the login at the server lacks a scope: ask its operator")

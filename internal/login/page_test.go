@@ -21,6 +21,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
@@ -737,10 +738,14 @@ func TestLoginThatTheServerRefusesAnew(t *testing.T) {
 	}
 	advise("Bearer " + l.Access) // the issuer could not be asked, for all that is known
 	g.wantLoggedIn("alice", true)
+	before := g.w.count("/token")
 	renew := func() string {
 		t.Helper()
 		now := alice.source().held()
 		fresh, err := alice.Authorizer(nil, slog.New(slog.DiscardHandler))(t.Context(), "Bearer "+now.Access)
+		if errors.Is(err, errRefusedAnew) {
+			return "Bearer " + now.Access
+		}
 		ssetest.Must(t, err)
 		return fresh
 	}
@@ -756,6 +761,7 @@ func TestLoginThatTheServerRefusesAnew(t *testing.T) {
 	g.wantLoggedIn("alice", true)
 	advise(renew())
 	g.wantLoggedIn("alice", false)
+	ssetest.Want(t, "refreshes", g.w.count("/token")-before, 1) // however often sessions come
 	g.logIn("alice")
 	g.wantLoggedIn("alice", true)
 }
@@ -774,10 +780,14 @@ func TestLoginThatOpensNoSession(t *testing.T) {
 		"a stream":                    {refusal(http.MethodGet, header, 403, challenge), false},
 		"a request without the login": {refusal(http.MethodPost, "", 403, challenge), false},
 	} {
-		_, _, _, _ = alice.Advise(t.Context(), c.resp, c.asks)
+		ctx := t.Context()
+		if !c.asks {
+			ctx = asker.Opening(ctx)
+		}
+		_, _, _, _ = alice.Advise(ctx, c.resp, c.asks)
 		ssetest.Want(t, "logged in after "+name, alice.LoggedIn(), true)
 	}
-	_, _, _, _ = alice.Advise(t.Context(), refusal(http.MethodPost, header, 403, challenge), false)
+	_, _, _, _ = alice.Advise(asker.Opening(t.Context()), refusal(http.MethodPost, header, 403, challenge), false)
 	g.wantLoggedIn("alice", false)
 	_, link, _ := alice.Ask(t.Context())
 	cookie, back := g.begin(link, "alice")

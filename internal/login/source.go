@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/clip"
 	"github.com/mcp-sse/mcp-sse/internal/shellword"
 )
@@ -33,6 +34,8 @@ const (
 	finishTimeout = refreshTimeout + askTimeout + time.Second
 	// noteUseEvery is how often the last use is written.
 	noteUseEvery = time.Minute
+	// anewWait is how long no other token is asked for in the place of one that the server refuses although it is new.
+	anewWait = time.Minute
 	// lookEvery is how often the folder is searched for a first login.
 	lookEvery = time.Second
 )
@@ -117,14 +120,14 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 		what := fmt.Sprintf("the login lacks the scope %q", clip.Long(strings.Join(scopes, " "))) // the server's text
 		all := c.source().scopesWith(scopes)
 		if c.isOwn() {
-			if l := c.source().held(); !asks && isPostWith(resp, l) {
+			if l := c.source().held(); asker.IsOpening(ctx) && isPostWith(resp, l) {
 				c.source().noteUseless(l, all) // it lets no session begin
 			}
 			full, link = c.adviceForOwn(what, asks, all)
 			return false, full, full, link
 		}
 		full, public = what+": run in a terminal: "+c.Command+optionsOf(all), "the login at the server lacks a scope"
-		if l := c.source().held(); !asks && isPostWith(resp, l) { // it lets no session begin
+		if l := c.source().held(); asker.IsOpening(ctx) && isPostWith(resp, l) { // it lets no session begin
 			c.source().hinder(&hindrance{token: l.Access, full: full, public: public + ": ask its operator"})
 		}
 		return false, full, public, ""
@@ -456,6 +459,16 @@ func (s *source) noteRefusedAnew(l *Login, header string) {
 	}
 }
 
+// errRefusedAnew reports a token that the server has refused although it is new: another one would not help.
+var errRefusedAnew = errors.New("the server refuses a token that is new")
+
+// isRefusedAnew reports whether a header is that of a token which is there because the server has refused another one.
+func (s *source) isRefusedAnew(header string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return header != "" && header == s.anew
+}
+
 // noteUseless notes a login that opens no session, and the scopes to ask for in its place.
 func (s *source) noteUseless(l *Login, scopes []string) {
 	s.mu.Lock()
@@ -466,9 +479,16 @@ func (s *source) noteUseless(l *Login, scopes []string) {
 // noteUseful notes that the server has taken a request.
 func (s *source) noteUseful() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.useless, s.lacks = time.Time{}, nil
-	if s.hindrance.isStall() { // the server has taken the token after all
+	s.mu.Unlock()
+	s.endStall() // it has taken the token after all
+}
+
+// endStall notes that there is a token that may be good.
+func (s *source) endStall() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hindrance.isStall() {
 		s.hindrance = nil
 	}
 }
@@ -582,9 +602,12 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 	}
 	switch {
 	case header != "" && !l.isDue(now):
+		s.endStall()
 		return header, nil
 	case !l.Ended.IsZero():
 		return header, orNil(header, errEnded)
+	case header == "" && s.isRefusedAnew(refused) && now.Sub(l.Refreshed) < anewWait:
+		return "", errRefusedAnew
 	case now.Sub(s.failed) < retryAfter:
 		s.noteUnknownClient(l, refused, s.why)
 		if header == "" && s.hindranceOf(l) == nil { // the token was good at the failure

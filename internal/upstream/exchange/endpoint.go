@@ -56,7 +56,8 @@ type Endpoint struct {
 	Advise func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string)
 	// IsStalled reports whether somebody is logged in, and the login cannot be renewed now; nil: that cannot be.
 	IsStalled func() bool
-	// Accepted is told of each success of a request; nil: nobody wants to know.
+	// Accepted is told of each success of a POST; nil: nobody wants to know. The DELETE of a session that the server
+	// has refused says nothing.
 	Accepted func()
 	// AwaitLogin waits until somebody has logged in at the server, or ctx ends; nil: nobody can.
 	AwaitLogin func(ctx context.Context) bool
@@ -94,7 +95,7 @@ func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra htt
 		Discard(resp)
 		resp, err = e.authorized(ctx, method, body, extra)
 	}
-	if err == nil && e.Accepted != nil && resp.StatusCode < 300 {
+	if err == nil && e.Accepted != nil && method == http.MethodPost && resp.StatusCode < 300 {
 		e.Accepted()
 	}
 	return resp, err

@@ -90,7 +90,8 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 	ssetest.Want(t, "a URL without a port", addressOf("https://user:hunter2@MCP.example.com/a"), "MCP.example.com:443")
 }
 
-// A success says that the server asks for no login now. A refusal or a failure says nothing.
+// The success of a message says that the server asks for no login now. A refusal, a failure, or the end of a session says
+// nothing.
 func TestSuccessIsTold(t *testing.T) {
 	for code, want := range map[int]int{200: 1, 202: 1, 401: 0, 403: 0, 404: 0, 502: 0} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
@@ -98,9 +99,11 @@ func TestSuccessIsTold(t *testing.T) {
 		e := testEndpoint(srv.URL)
 		e.Authorize = func(context.Context, string) (string, error) { return "", nil }
 		e.Accepted = func() { told++ }
-		resp, err := e.Do(t.Context(), "POST", nil, nil)
-		ssetest.Must(t, err)
-		resp.Body.Close()
+		for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
+			resp, err := e.Do(t.Context(), method, nil, nil)
+			ssetest.Must(t, err)
+			resp.Body.Close()
+		}
 		srv.Close()
 		ssetest.Want(t, http.StatusText(code), told, want)
 	}

@@ -67,12 +67,12 @@ type list struct {
 	bytes int
 }
 
-// newNotes returns the notes of a session; nil if nothing may be kept: no client has caused the session, or the server
-// gets headers of the client, and so may say something else to each.
+// newNotes returns the notes of a session; nil if nothing may be kept: no client has caused the session, the server
+// gets headers of the client, and so may say something else to each, or the client may not use the login.
 func (u URL) newNotes(ctx context.Context) *notes {
 	memory, ok := u.Credentials.(loginMemory)
 	a := asker.FromContext(ctx)
-	if !ok || a == nil || len(a.Header) > 0 {
+	if !ok || a == nil || len(a.Header) > 0 || u.isFromProxy(ctx) {
 		return nil
 	}
 	log := u.Logger
@@ -168,7 +168,7 @@ func isList(method string) bool {
 // each one: no server says anything else for it.
 func withoutTrace(params json.RawMessage) json.RawMessage {
 	meta, has := rawjson.Member(params, "_meta")
-	if !has {
+	if !has || !hasOnce(params, "_meta") || !hasOnce(meta, "traceparent") || !hasOnce(meta, "tracestate") {
 		return params
 	}
 	for _, name := range []string{"traceparent", "tracestate"} {
@@ -178,6 +178,18 @@ func withoutTrace(params json.RawMessage) json.RawMessage {
 		return rawjson.RemoveMember(params, "_meta")
 	}
 	return rawjson.SetMember(params, meta, "_meta")
+}
+
+// hasOnce reports whether no member of an object has the name twice: who reads it takes the one or the other.
+func hasOnce(object json.RawMessage, name string) bool {
+	n := 0
+	_, err := rawjson.SkipObject(object, rawjson.SkipSpace(object, 0), 0, func(at, _ rawjson.Span) error {
+		if string(rawjson.Unquote(object, at)) == name {
+			n++
+		}
+		return nil
+	})
+	return err == nil && n <= 1
 }
 
 // isPlain reports whether a request for a list has nothing by which a client could choose what the server says, beside

@@ -1,6 +1,8 @@
 package remote_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -90,6 +92,10 @@ func TestWhatIsKeptOfASession(t *testing.T) {
 				`{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"two","_meta":{"progressToken":1,"traceparent":"00-1-4-01"}}}`,
 			}, isKept: true,
 		},
+		"traces, and something of the client's own": {
+			initialize: strings.Replace(upstreamtest.Initialize, `"capabilities"`, `"_meta":{"x":"evil"},"_meta":{"traceparent":"00-1-2-01"},"capabilities"`, 1),
+			messages:   []string{listOne, listTwo},
+		},
 		"after a call":             {messages: []string{upstreamtest.Call2, listOne, listTwo}},
 		"a call between the pages": {messages: []string{listOne, upstreamtest.Call2, listTwo}},
 		"params of the client's own": {messages: []string{
@@ -169,4 +175,53 @@ func TestLoginsThatChangeUnderWay(t *testing.T) {
 	upstreamtest.Recv(t, conn)
 	ssetest.Must(t, conn.Close())
 	ssetest.Want(t, "kept", len(s.said), 0)
+}
+
+// local is a student whose login is for this machine alone.
+type local struct{ *student }
+
+func (local) BeginsAtPage() bool { return true }
+
+func (local) BeginAtPage(context.Context, string) (string, error) { return "", errors.New("no") }
+
+// What the server says to a client that a proxy has brought, and that may not use the login, is not kept for those who
+// may.
+func TestNothingIsKeptOfAClientOfAProxy(t *testing.T) {
+	for _, isProxied := range []bool{false, true} {
+		s := newStudent()
+		conn, err := remote.URL{Address: closedTo(t, "x", listing), Credentials: local{s}}.Dial(asker.NewContext(t.Context(), &asker.Asker{Proxied: isProxied}))
+		ssetest.Must(t, err)
+		for _, m := range []string{upstreamtest.Initialize, upstreamtest.Initialized, listOne, listTwo} {
+			upstreamtest.Send(t, conn, m)
+			if m != upstreamtest.Initialized {
+				upstreamtest.Recv(t, conn)
+			}
+		}
+		ssetest.Must(t, conn.Close())
+		ssetest.Want(t, "what is kept", len(s.said), map[bool]int{false: 1}[isProxied])
+	}
+}
+
+// A client with a token of its own for the server, which forward-header renames, gets no session in the place of one with
+// the server because another client is not logged in there.
+func TestClientWithItsOwnTokenNeedsNoLogin(t *testing.T) {
+	p := &person{full: "log in at L", public: "log in at L"}
+	up := remote.URL{Address: closedTo(t, "tools/list", listing), Credentials: p, Rename: map[string]string{"X-Token": "Authorization"}}.Observed(nil, nil).(remote.URL)
+	open := func(header http.Header) jsonrpc.Conn {
+		conn, err := up.Dial(asker.NewContext(t.Context(), &asker.Asker{Header: header}))
+		ssetest.Must(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		upstreamtest.Send(t, conn, upstreamtest.Initialize)
+		upstreamtest.Recv(t, conn)
+		return conn
+	}
+	without := open(nil)
+	retired := make(chan jsonrpc.ID, 1)
+	without.(retirable).OnRetire(func(request jsonrpc.ID, _ error) { retired <- request })
+	upstreamtest.Send(t, without, listOne)
+	go func() { _, _ = without.Recv() }() // ends with the session
+	ssetest.Want(t, "the refused list", <-retired, "2")
+	with := open(http.Header{"X-Token": {"Bearer good"}})
+	upstreamtest.Send(t, with, listOne)
+	ssetest.WantText(t, "the list of the other one", upstreamtest.Recv(t, with), `"name":"first"`)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/asker"
 	"github.com/mcp-sse/mcp-sse/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/upstream/exchange"
@@ -92,7 +93,7 @@ func (u *undecided) decide() {
 		u.become(streamable.New(u.x), first)
 		return
 	}
-	ctx, cancel := context.WithCancel(exchange.Quietly(u.ctx))
+	ctx, cancel := context.WithCancel(exchange.Quietly(asker.Opening(u.ctx)))
 	resp, err := u.x.Do(ctx, http.MethodPost, first, nil)
 	posted()
 	if err == nil && exchange.NeedsPerson(resp) {
@@ -152,7 +153,7 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 	m, own := exchange.ErrorResponse(resp, id)
 	var denied *exchange.AccessError // of the question; nil: it was not refused for that
 	if !u.asked {
-		found, err := statelessserver.Discover(exchange.Quietly(u.ctx), u.x)
+		found, err := statelessserver.Discover(exchange.Quietly(asker.Opening(u.ctx)), u.x)
 		if err == nil && found != nil {
 			u.site.remember(TransportStateless)
 			return statelessserver.New(u.x, found), nil

@@ -161,7 +161,7 @@ func (u URL) connectOrStandIn(ctx context.Context, x *exchange.Endpoint) (jsonrp
 			return stand, nil
 		}
 	}
-	c, err := u.connect(exchange.Quietly(ctx), x)
+	c, err := u.connect(exchange.Quietly(asker.Opening(ctx)), x)
 	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && denied.NeedsPerson {
 		if stand := u.standIn(ctx)(); stand != nil {
 			return stand, nil
@@ -223,7 +223,17 @@ func (u URL) standIn(ctx context.Context) func() jsonrpc.Attributed {
 // dialling, and somebody can be asked for a login.
 func (u URL) mayStandIn(ctx context.Context) bool {
 	_, ok := u.Credentials.(standin.Asker)
-	return ok && u.mayAsk(ctx)
+	return ok && u.mayAsk(ctx) && !u.hasOwnCredentials(ctx)
+}
+
+// hasOwnCredentials reports whether the client has an Authorization of its own for the server: no login is used then.
+func (u URL) hasOwnCredentials(ctx context.Context) bool {
+	for name := range headerFrom(ctx) {
+		if u.Rename[name] == "Authorization" {
+			return true
+		}
+	}
+	return false
 }
 
 // mayAsk reports whether a client has caused the dialling, and may get the link of a login. A client whose requests
@@ -242,6 +252,7 @@ func (u URL) isFromProxy(ctx context.Context) bool {
 // refused as soon as somebody is logged in, and a request of before must not get more.
 func (u URL) withholdLogin(x *exchange.Endpoint) {
 	x.Authorize, x.AwaitLogin = func(context.Context, string) (string, error) { return "", nil }, nil
+	x.Accepted = nil // what the server takes without the login says nothing of it
 	if advise := x.Advise; advise != nil {
 		x.Advise = func(ctx context.Context, resp *http.Response, asks bool) (again bool, full, public, link string) {
 			_, full, public, _ = advise(ctx, resp, false)
@@ -261,11 +272,9 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 	for name, values := range u.Header {
 		x.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	ofClient := false // the client has an Authorization of its own for the server
 	for name, values := range headerFrom(ctx) {
 		if to := u.Rename[name]; to != "" {
 			name = to
-			ofClient = ofClient || to == "Authorization"
 		}
 		x.Header[name] = values
 	}
@@ -276,7 +285,7 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 		x.Log = slog.New(slog.DiscardHandler)
 	}
 	x.Log = u.site.lines.Logger(x.Log)
-	if u.Credentials != nil && !ofClient {
+	if u.Credentials != nil && !u.hasOwnCredentials(ctx) {
 		if u.isOfOne {
 			x.Authorize = u.Credentials.Authorizer(nil, x.Log)
 		} else {
