@@ -208,7 +208,7 @@ func TestSeveralServersOpenTheBrowserAtCalls(t *testing.T) {
 	a := startAgentIn(t, "", []string{"BROWSER=" + script}, overStdio(t, patient("--connect", "--config", file)...)...)
 	a.awaitTools(t, "one__login", "two__login")
 	for i, name := range []string{"one", "two"} {
-		ssetest.Want(t, "pages that were opened before the call", pages(), i)
+		ssetest.Want(t, "pages that were opened before the call", len(pages()), i)
 		text, _ := callText(t, a.ClientSession, name+"__login", nil)
 		ssetest.WantText(t, "the answer after the login", text, "Somebody has logged in. The tools of the server are listed now")
 		a.awaitTools(t, name+"__echo")
