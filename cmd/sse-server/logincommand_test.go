@@ -60,7 +60,7 @@ func TestHelpOfLogins(t *testing.T) {
 	}
 }
 
-// Before it waits for anybody, login says whom it asks.
+// The command login names the server before it waits for its answer.
 func TestLoginSaysWhomItAsks(t *testing.T) {
 	t.Parallel()
 	p := launchWith(t, clitest.State(t), "login", "http://127.0.0.1:1/mcp")

@@ -94,7 +94,7 @@ func (c Credentials) source() *source {
 		store = storeOf(c.StateDir, server, c.Own, c.Seal)
 	}
 	key := Credentials{StateDir: c.StateDir, Server: server, Own: c.Own, Seal: c.Seal}
-	got, _ := sources.LoadOrStore(key, &source{store: store, server: server, wait: renewWait,
+	got, _ := sources.LoadOrStore(key, &source{store: store, server: server, wait: renewWait, refresh: refreshLogin,
 		renewing: make(chan struct{}, 1), asked: make(chan struct{}, 1)})
 	return got.(*source)
 }
@@ -116,21 +116,8 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	challenge := challengeOf(resp.Header)
 	switch {
 	case resp.StatusCode == http.StatusForbidden && challenge.Params["error"] == "insufficient_scope":
-		scopes := strings.Fields(challenge.Params["scope"])
-		what := fmt.Sprintf("the login lacks the scope %q", clip.Long(strings.Join(scopes, " "))) // the server's text
-		all := c.source().scopesWith(scopes)
-		if c.isOwn() {
-			if l := c.source().held(); asker.IsOpening(ctx) && isPostWith(resp, l) {
-				c.source().noteUseless(l, all) // it lets no session begin
-			}
-			full, link = c.adviceForOwn(what, asks, all)
-			return false, full, full, link
-		}
-		full, public = what+": run in a terminal: "+c.Command+optionsOf(all), "the login at the server lacks a scope"
-		if l := c.source().held(); asker.IsOpening(ctx) && isPostWith(resp, l) { // it lets no session begin
-			c.source().hinder(&hindrance{token: l.Access, full: full, public: public + ": ask its operator"})
-		}
-		return false, full, public, ""
+		full, public, link = c.adviseScopes(ctx, resp, strings.Fields(challenge.Params["scope"]), asks)
+		return false, full, public, link
 	case resp.StatusCode != http.StatusUnauthorized:
 		return false, "", "", ""
 	}
@@ -180,6 +167,29 @@ func (c Credentials) Advise(ctx context.Context, resp *http.Response, asks bool)
 	return false, what + ": run in a terminal: " + c.Command + " and call again", needsLogin, ""
 }
 
+// adviseScopes is Advise for a response that wants scopes which the login lacks. It notes a login that opens no session
+// for want of them.
+func (c Credentials) adviseScopes(ctx context.Context, resp *http.Response, scopes []string, asks bool) (
+	full, public, link string,
+) {
+	s := c.source()
+	what := fmt.Sprintf("the login lacks the scope %q", clip.Long(strings.Join(scopes, " "))) // the server's text
+	all, l := s.scopesWith(scopes), s.held()
+	opensNone := asker.IsOpening(ctx) && isPostWith(resp, l)
+	if c.isOwn() {
+		if opensNone {
+			s.noteUseless(l, all)
+		}
+		full, link = c.adviceForOwn(what, asks, all)
+		return full, full, link
+	}
+	full, public = what+": run in a terminal: "+c.Command+optionsOf(all), "the login at the server lacks a scope"
+	if opensNone {
+		s.hinder(&hindrance{token: l.Access, full: full, public: public + ": ask its operator"})
+	}
+	return full, public, ""
+}
+
 // sentWith returns the header that a response refuses; empty: none.
 func sentWith(resp *http.Response) string {
 	if resp.Request == nil { // it is of no server
@@ -221,6 +231,11 @@ const needsLogin = "the server needs a login"
 
 // quoted returns a word of another program as a shell takes it, cut if it is long.
 func quoted(word string) string { return shellword.Quote(clip.Long(word)) }
+
+// refreshLogin gets new tokens for a login of its issuer.
+func refreshLogin(ctx context.Context, l *Login) error {
+	return l.refresh(ctx, newGuard(nil, l.ServerAt))
+}
 
 // Finish waits until no refresh is under way, as long as one may take. A program calls it before it ends: a refresh
 // token that has been replaced is good for nothing.
@@ -272,7 +287,7 @@ type source struct {
 	// challenge is that of the message that the server has refused last; without a scheme: there is none.
 	challenge oauthex.Challenge
 
-	refresh func(context.Context, *Login) error // gets new tokens; nil: as the Login does
+	refresh func(context.Context, *Login) error // gets new tokens
 
 	// These are of who renews.
 	unsaved *Login    // what could not be written
@@ -615,15 +630,17 @@ func (s *source) renew(refused string, log *slog.Logger) (string, error) {
 		}
 		return header, orNil(header, s.why)
 	}
+	return s.askIssuer(l, header, refused, log)
+}
+
+// askIssuer gets other tokens of the issuer, and notes what comes of that. header is what l has all the same; empty: it
+// has none. The caller has the lock of the login, and is the only one who renews.
+func (s *source) askIssuer(l *Login, header, refused string, log *slog.Logger) (string, error) {
 	asking, stop := context.WithTimeout(context.Background(), askTimeout) // the wait for the lock takes nothing of it
 	defer stop()
 	fresh := *l
 	fresh.Client = s.clientOf(l)
-	if s.refresh != nil {
-		err = s.refresh(asking, &fresh)
-	} else {
-		err = fresh.refresh(asking, newGuard(nil, l.ServerAt))
-	}
+	err := s.refresh(asking, &fresh)
 	switch {
 	case errors.Is(err, errEnded) && l.Refresh == "": // nothing was asked: there is nothing to get another token with
 		s.noteRefused(refused)

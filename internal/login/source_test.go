@@ -19,7 +19,7 @@ import (
 
 // process returns a source as another process has one.
 func process(o Options) *source {
-	return &source{store: o.Store, server: o.Server, wait: time.Minute, renewing: make(chan struct{}, 1), asked: make(chan struct{}, 1)}
+	return &source{store: o.Store, server: o.Server, wait: time.Minute, refresh: refreshLogin, renewing: make(chan struct{}, 1), asked: make(chan struct{}, 1)}
 }
 
 // header returns the header that a source gives, with what it logs.

@@ -109,7 +109,7 @@ type visit struct {
 	over    chan struct{} // closed when nobody waits for the attempt any more
 }
 
-// desk has the tickets and visits of this process. It is safe for concurrent use.
+// desk has the tickets, proofs and visits of this process. It is safe for concurrent use.
 type desk struct {
 	mu      sync.Mutex                   // guards what follows
 	tickets map[string]*ticket           // by their words

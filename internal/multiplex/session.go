@@ -106,8 +106,8 @@ type Retirable interface {
 	jsonrpc.Conn
 	// OnRetire sets the function that the Conn calls then, from within Recv or RecvFor, which goes on after it: with
 	// the id, as sent, of a request that the server has not taken and another session may take, and why. The Conn does
-	// not answer that request, and may call it for several. Whoever uses the Conn calls OnRetire before Recv, if at
-	// all: without a function the Conn is never retired.
+	// not answer that request, and may call it for several. Call OnRetire before Recv. Without a function the Conn is
+	// never retired.
 	OnRetire(retire func(request jsonrpc.ID, why error))
 }
 

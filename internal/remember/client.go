@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/clients"
+	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 )
 
 // Own stands for the gateway, when it starts a server for no client.
@@ -103,7 +104,7 @@ func clientOf(params json.RawMessage, who string) (c Client, plain bool) {
 	in := json.NewDecoder(bytes.NewReader(params))
 	in.UseNumber()
 	var top map[string]any
-	plain = (in.Decode(&top) == nil || len(params) == 0) && hasMembersOnce(params, 0) && isSubset(top, plainParams)
+	plain = (in.Decode(&top) == nil || len(params) == 0) && rawjson.HasMembersOnce(params) && isSubset(top, plainParams)
 	c.who = who
 	version, hasVersion := top["protocolVersion"]
 	c.version, _ = version.(string)
@@ -177,35 +178,6 @@ var isVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
 // isPlainVersion matches a version that says nothing to a model. Any other one is a text of the client's own.
 var isPlainVersion = regexp.MustCompile(`^v?[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
-
-// maxDepth bounds how deep params are that are looked through.
-const maxDepth = 32
-
-// hasMembersOnce reports whether no object in a JSON value has a member twice: of two the server may read either.
-func hasMembersOnce(value json.RawMessage, depth int) bool {
-	value = bytes.TrimSpace(value)
-	if len(value) == 0 || value[0] != '{' && value[0] != '[' {
-		return true
-	}
-	in := json.NewDecoder(bytes.NewReader(value))
-	_, _ = in.Token() // it has been JSON, here and below
-	names := make(map[string]bool)
-	for in.More() {
-		if value[0] == '{' {
-			token, _ := in.Token()
-			name, _ := token.(string)
-			if names[name] {
-				return false
-			}
-			names[name] = true
-		}
-		var member json.RawMessage
-		if in.Decode(&member) != nil || depth == maxDepth || !hasMembersOnce(member, depth+1) {
-			return false
-		}
-	}
-	return true
-}
 
 func isSubset(all map[string]any, of []string) bool {
 	for name := range all {

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/pages"
 	"github.com/mcp-sse/mcp-sse/internal/rawjson"
 	"github.com/mcp-sse/mcp-sse/internal/remember"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -167,29 +168,10 @@ func isList(method string) bool {
 // withoutTrace returns the params of a request without the trace context (SEP-414), which a gateway with traces adds to
 // each one: no server says anything else for it.
 func withoutTrace(params json.RawMessage) json.RawMessage {
-	meta, has := rawjson.Member(params, "_meta")
-	if !has || !hasOnce(params, "_meta") || !hasOnce(meta, "traceparent") || !hasOnce(meta, "tracestate") {
+	if _, has := rawjson.Member(params, "_meta"); !has || !rawjson.HasMembersOnce(params) {
 		return params
 	}
-	for _, name := range []string{"traceparent", "tracestate"} {
-		meta = rawjson.RemoveMember(meta, name)
-	}
-	if string(rawjson.Compact(meta)) == "{}" {
-		return rawjson.RemoveMember(params, "_meta")
-	}
-	return rawjson.SetMember(params, meta, "_meta")
-}
-
-// hasOnce reports whether no member of an object has the name twice: who reads it takes the one or the other.
-func hasOnce(object json.RawMessage, name string) bool {
-	n := 0
-	_, err := rawjson.SkipObject(object, rawjson.SkipSpace(object, 0), 0, func(at, _ rawjson.Span) error {
-		if string(rawjson.Unquote(object, at)) == name {
-			n++
-		}
-		return nil
-	})
-	return err == nil && n <= 1
+	return stateless.CutMeta(params, "traceparent", "tracestate")
 }
 
 // isPlain reports whether a request for a list has nothing by which a client could choose what the server says, beside

@@ -168,8 +168,8 @@ func (c *Config) MayLogIn(of login.Own) bool {
 	return slices.Contains(slices.Collect(maps.Values(c.Tokens)), of.Principal)
 }
 
-// keptUnused is how long the login of a principal of the issuer is kept that nobody uses: the gateway does not learn of
-// whom the issuer knows no more.
+// keptUnused is how long the gateway keeps an unused login of a principal of the issuer: the issuer does not tell the
+// gateway when it removes a user.
 const keptUnused = 30 * 24 * time.Hour
 
 // ForgetPrincipals deletes the logins of principals that are no more, or may not use the server any more, also those
